@@ -1,0 +1,46 @@
+# `make demo` and `make test` need Python 3.11 or newer, and nothing else: they set up .venv by themselves.
+#
+#   PYTHON    the interpreter that .venv is made from
+#   PIP_ARGS  more arguments for pip, such as an index that serves CPU builds of torch
+#   WORKERS   test processes
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
+PIP_ARGS ?=
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet $(PIP_ARGS) --constraint constraints.txt
+
+.PHONY: demo test generate check lint clean
+.DEFAULT_GOAL := test
+
+demo: $(INSTALLED)  ## generate, verify and train on real text; writes demo.html
+	$(BIN)/recgen demo --out demo.html
+
+test: $(INSTALLED)  ## the whole suite
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+
+generate: $(INSTALLED)  ## rewrite generated/ from specs/
+	$(BIN)/recgen generate specs/*.yaml --out generated
+
+check: $(INSTALLED)  ## generated/ is byte for byte what specs/ compiles to
+	$(BIN)/recgen generate specs/*.yaml --out generated --check
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+
+clean:  ## everything that make has made here
+	rm -rf $(VENV) build dist demo.html .hypothesis .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# torch goes first, so that the build it is pinned to is the one every later requirement finds; with it what builds
+# recgen, from the same pins.
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "recgen needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) torch hatchling
+	$(PIP) --no-build-isolation --editable '.[dev]'
+	touch $@

@@ -1,0 +1,1 @@
+"""sympy: the recurrence, and what follows from it."""

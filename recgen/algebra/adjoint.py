@@ -1,0 +1,191 @@
+"""The adjoint of a program, as a program: one transpose per operation, carried values running backwards.
+
+Given cotangents of the outputs and of the carried values at the end of the chunk, the adjoint yields the gradient of
+every input and parameter, and hands the gradient of the carried values to the chunk before. Nothing here knows which
+operator it differentiates.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache, singledispatch
+
+import sympy
+
+from .calculus import derivative
+from .program import (
+    Add,
+    Between,
+    Carry,
+    Contract,
+    Count,
+    Graph,
+    Leaf,
+    Map,
+    Mask,
+    Node,
+    Op,
+    Program,
+    Reduce,
+    Rename,
+    Rows,
+    Segment,
+    Unrows,
+    placeholder,
+)
+
+
+def adjoint(program: Program) -> Program:
+    """The program of the gradients.
+
+    Outputs are named `d_<input>`; carries keep their name and hold the gradient of the value at the chunk's start.
+    """
+    g = program.graph
+    cotangents: dict[Node, list[Node]] = {}
+    for name, out in program.outputs.items():
+        cotangents[out] = [g.leaf(f"d_{name}", "cotangent", out.axes, "token")]
+    ends: dict[str, Node] = {}
+    for c in program.carries:
+        end = g.leaf(f"d_{c.name}", "carry", c.axes, "chunk")
+        ends[c.name] = end
+        cotangents.setdefault(c.write, []).append(end)
+        if c.decay is not None and varies(c.decay):
+            cotangents.setdefault(c.decay, []).extend(_decay_cotangent(g, c, end))
+    for node in reversed(program.nodes()):
+        if node in cotangents and not isinstance(node.op, Leaf):
+            total = g.label(g.add(*cotangents[node]), node.name and f"d_{node.name}")
+            for arg, part in transpose(node.op, g, node, total):
+                if varies(arg):
+                    pairs = isinstance(part.op, Reduce) and part.op.over == "s"
+                    cotangents.setdefault(arg, []).append(g.label(part, f"d_{arg.name}_pairs") if pairs else part)
+    outputs: dict[str, Node] = {}
+    starts = {c.start: c for c in program.carries}
+    carries = []
+    for leaf in program.leaves():
+        parts = cotangents.get(leaf, [])
+        if leaf in starts:
+            c = starts[leaf]
+            if not parts:
+                raise ValueError(f"nothing reads the carried value {leaf.name}")
+            carries.append(Carry(c.name, ends[c.name], c.decay, g.label(g.add(*parts), f"d_{c.name}_read")))
+        elif leaf.op.kind in ("input", "param") and parts:
+            outputs[f"d_{leaf.op.name}"] = g.label(g.add(*parts), f"d_{leaf.op.name}")
+    return Program(outputs, tuple(carries), g)
+
+
+@cache
+def varies(node: Node) -> bool:
+    """Whether a gradient can flow into the node: it depends on an input, a parameter or a carried value."""
+    if isinstance(node.op, Leaf):
+        return node.op.kind in ("input", "param", "carry")
+    return not isinstance(node.op, Count) and any(varies(a) for a in node.args)
+
+
+def _decay_cotangent(g: Graph, carry: Carry, end: Node) -> Iterable[Node]:
+    """∂(decay · start)/∂decay against the cotangent of the end: the one term that needs both carried values."""
+    extra = [a for a in carry.axes if a not in carry.decay.axes]
+    part = g.mul(end, carry.start)
+    for axis in extra:
+        part = g.reduce(part, axis)
+    return [part]
+
+
+def _fit(g: Graph, x: Node, node: Node, arg: Node) -> Node:
+    """Sum a cotangent of `node` over the axes along which `arg` was broadcast, and over time for a head's constant.
+
+    A cotangent may lack an axis of its node, along which it is constant; summing over such an axis is not needed by
+    any operation here, and refused rather than forgotten.
+    """
+    for axis in node.axes:
+        if axis not in arg.axes and axis not in x.axes:
+            raise ValueError(f"the cotangent of {node} is constant along {axis!r}, over which {arg} was broadcast")
+    to_head = arg.level == "head" and x.level != "head"
+    for axis in x.axes:
+        if axis not in arg.axes and not (to_head and axis == "t"):
+            x = g.reduce(x, axis)
+    return g.accumulate(x) if to_head else x
+
+
+Transposed = Iterable[tuple[Node, Node]]
+
+
+@singledispatch
+def transpose(op: Op, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    """Pairs (argument, its part of the gradient), given the cotangent of the node."""
+    raise TypeError(f"no transpose for {type(op).__name__}")
+
+
+@transpose.register
+def _(op: Map, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    for k, arg in enumerate(node.args):
+        if varies(arg):
+            yield arg, _fit(g, _chain(g, op, node, k, cotangent), node, arg)
+
+
+def _chain(g: Graph, op: Map, node: Node, k: int, cotangent: Node) -> Node:
+    """cotangent · ∂expr/∂a_k, written through the node's own value where that needs fewer arguments."""
+    own, cot = sympy.Symbol("_out", real=True), sympy.Symbol("_cot", real=True)
+    slope = _through_value(op.expr, derivative(op.expr, placeholder(k)), own, len(node.args))
+    bindings = {placeholder(j): a for j, a in enumerate(node.args)} | {own: node, cot: cotangent}
+    return g.map(cot * slope, bindings)
+
+
+def _through_value(expr: sympy.Expr, slope: sympy.Expr, own: sympy.Symbol, arity: int) -> sympy.Expr:
+    """Rewrite a slope with the node's value where that replaces an argument: exp(x) → out, −a/b² → −out/b."""
+    slope = slope.xreplace({expr: own})
+    for a in map(placeholder, range(arity)):
+        factor = expr.diff(a)
+        if len(slope.free_symbols) > 1 and slope.has(a) and not factor.has(a) and sympy.expand(expr - factor * a) == 0:
+            through = slope.subs(a, own / factor)
+            if sympy.denom(through).free_symbols <= sympy.denom(sympy.together(slope)).free_symbols:
+                return through
+    return slope
+
+
+@transpose.register
+def _(op: Add, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    for arg in node.args:
+        yield arg, _fit(g, cotangent, node, arg)
+
+
+@transpose.register
+def _(op: Rows, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.unrows(cotangent)
+
+
+@transpose.register
+def _(op: Unrows, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.rows(cotangent)
+
+
+@transpose.register
+def _(op: Rename, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.rename(cotangent, op.target, op.source)
+
+
+@transpose.register
+def _(op: Segment, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    opposite = {"earlier": "later", "later": "earlier"}[op.kind]
+    yield node.args[0], _fit(g, g.segment(cotangent, opposite, op.block), node, node.args[0])
+
+
+@transpose.register
+def _(op: Between, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.rectangle(cotangent)
+
+
+@transpose.register
+def _(op: Mask, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], _fit(g, g.mask(cotangent, op.kind), node, node.args[0])
+
+
+@transpose.register
+def _(op: Contract, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    for arg, other in (node.args, node.args[::-1]):
+        own = [x for x in other.axes if x not in arg.axes and x != "s"]
+        part = g.contract(cotangent, other, own[0]) if own else g.mul(cotangent, other)
+        yield arg, _fit(g, part, part, arg)
+
+
+@transpose.register
+def _(op: Reduce, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], cotangent

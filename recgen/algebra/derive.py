@@ -1,0 +1,75 @@
+"""The derive stage: from a spec to everything that follows from its recurrence, proven.
+
+    recurrence      the one-step statement
+    bounds          the interval of the log-decay, declared or from interval analysis
+    factorisation   how pair weights are written where the decay varies inside a head, chosen from the bounds
+    program         the chunk program, and its adjoint
+    proof           that both are what the recurrence says
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recgen.algebra import proof as proofs
+from recgen.algebra.adjoint import adjoint
+from recgen.algebra.bounds import Interval, bounds
+from recgen.algebra.chunkwise import chunk_program
+from recgen.algebra.program import Program
+from recgen.algebra.recurrence import Recurrence, recurrence
+from recgen.spec.model import Spec
+
+ROWS = 64
+EXPONENT = 16.0  # largest exponent that a plain factor may reach over ROWS rows: e^16 < 10^7 keeps float32's digits
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """What the algebra found. `bounds` is None without decay, `proof` when none was asked for."""
+
+    spec: Spec
+    recurrence: Recurrence
+    bounds: Interval | None
+    factorisation: str
+    program: Program
+    adjoint: Program
+    proof: proofs.Proof | None
+
+
+def derive(spec: Spec, prove: bool = True) -> Derivation:
+    """Derive and prove. Raises NotLowered for what cannot be derived yet, ProofError for what does not hold."""
+    rec = recurrence(spec)
+    interval = log_decay_bounds(spec)
+    chosen = factorisation(rec.structure, interval)
+    program = chunk_program(rec, chosen)
+    gradients = adjoint(program)
+    proof = proofs.prove(rec, program, gradients) if prove else None
+    return Derivation(spec, rec, interval, chosen, program, gradients, proof)
+
+
+def log_decay_bounds(spec: Spec) -> Interval | None:
+    """The interval of ℓ: what its expression can reach, within what the spec declares; None without decay.
+
+    Raises ValueError when the expression's range is not known and none is declared.
+    """
+    if spec.decay.log.tree == 0:
+        return None
+    declared = Interval(*spec.decay.bounds) if spec.decay.bounds is not None else None
+    try:
+        found = bounds(spec.decay.log.tree)
+    except (ValueError, NotImplementedError):
+        if declared is None:
+            raise
+        return declared
+    return found if declared is None else Interval(max(found.lo, declared.lo), min(found.hi, declared.hi))
+
+
+def factorisation(structure: str, interval: Interval | None) -> str:
+    """How the pair weights of a decay along the axes `structure` are factored: "plain" or "tree".
+
+    A decay of the whole head needs no factors. Otherwise the plain product e^(L_t) · e^(−L_i) is used only where its
+    exponents stay small over a chunk, and the pair tree, whose factors never exceed 1, everywhere else.
+    """
+    if not structure or interval is None:
+        return "plain"
+    return "plain" if -interval.lo * ROWS <= EXPONENT else "tree"

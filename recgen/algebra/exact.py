@@ -1,0 +1,185 @@
+"""Exact domains in which a program and its recurrence are compared.
+
+What enters a chunk are *atoms*: independent numbers that the token stage hands over. A log-decay atom ℓ is never a
+number. It occurs in formal sums Σ cⱼ ℓⱼ with whole cⱼ, and exp(Σ cⱼ ℓⱼ) is the monomial Π aⱼ^cⱼ with aⱼ = exp(ℓⱼ): a
+homomorphism from sums to products, which is all that the algebra uses of the exponential.
+
+    Symbols    Laurent polynomials over the rationals in the atoms and the aⱼ (module `laurent`). The reciprocal of
+               anything but a monomial is a new generator, one per divisor. What is equal there is equal everywhere
+    Residues   whole numbers modulo the prime 2^127 − 1, every atom and every aⱼ at a random value. Reduction modulo a
+               prime respects sums, products and quotients, so what is equal stays equal; two rational functions of
+               degree d that differ agree at a point drawn from N values with probability at most d / N
+               (Schwartz–Zippel), and N is at least 10^30 here
+
+An atom is known by its value to 50 decimals: the same value is the same atom, wherever it is computed.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import random
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Protocol
+
+import mpmath
+import numpy as np
+import sympy
+
+DECIMALS = 50
+UNIT = 10**DECIMALS
+PRIME = 2**127 - 1
+
+
+class NotExact(ValueError):
+    """An operation that the exact domains do not have, such as the exponential of something not a log-decay."""
+
+
+class Sum:
+    """A formal sum of log-decays with whole coefficients: Σ cⱼ ℓⱼ."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: dict[int, int]) -> None:
+        self.terms = {atom: c for atom, c in terms.items() if c}
+
+    def __add__(self, other: Sum | int) -> Sum:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        if isinstance(other, int) and other == 0:
+            return self
+        if not isinstance(other, Sum):
+            raise NotExact("a log-decay is added to something that is not one")
+        terms = dict(self.terms)
+        for atom, c in other.terms.items():
+            terms[atom] = terms.get(atom, 0) + c
+        return Sum(terms)
+
+    def __mul__(self, factor: int) -> Sum:
+        if isinstance(factor, np.ndarray):
+            return NotImplemented
+        if not isinstance(factor, int):
+            raise NotExact("a log-decay is multiplied by something that is not a whole number")
+        return Sum({atom: c * factor for atom, c in self.terms.items()})
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+class Domain(Protocol):
+    """What the interpreter and the unrolled recurrence need of a domain. Elements know +, · and ==."""
+
+    def atom(self, value: mpmath.mpf, label: str = "") -> Any:
+        """The atom with this value; a whole number is itself."""
+
+    def constant(self, value: Fraction) -> Any:
+        """The rational number."""
+
+    def exp(self, exponent: Any) -> Any:
+        """The exponential of a sum of log-decays; 0 is the empty sum."""
+
+    def reciprocal(self, x: Any) -> Any:
+        """1 / x. Raises NotExact when x is 0."""
+
+
+def known(value: mpmath.mpf) -> int:
+    """The value in units of 10^−50, by which an atom is known. Real and imaginary parts are kept apart."""
+    if isinstance(value, mpmath.mpc):
+        return known(value.real) + (known(value.imag) << 1024)
+    with mpmath.workdps(3 * DECIMALS):
+        return int(mpmath.nint(value * UNIT))
+
+
+def log_decays(exponent: Sum | int) -> Iterator[tuple[int, int]]:
+    """The log-decays of an exponent and how often each occurs."""
+    if isinstance(exponent, Sum):
+        yield from exponent.terms.items()
+    elif not isinstance(exponent, int) or exponent != 0:
+        raise NotExact("the exponential of something that is not a log-decay")
+
+
+def evaluate(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any], domain: Domain) -> Any:
+    """The expression's value in the domain: rational operations, and exponentials of log-decays."""
+    if isinstance(expr, sympy.Symbol):
+        return at[expr]
+    if isinstance(expr, sympy.Integer):
+        return int(expr)
+    if isinstance(expr, sympy.Rational | sympy.Float):
+        return domain.constant(Fraction(str(expr)) if expr.is_Rational else Fraction(repr(float(expr))))
+    if isinstance(expr, sympy.Add | sympy.Mul):
+        combine = operator.add if isinstance(expr, sympy.Add) else operator.mul
+        return functools.reduce(combine, [evaluate(arg, at, domain) for arg in expr.args])
+    if isinstance(expr, sympy.exp):
+        return domain.exp(evaluate(expr.args[0], at, domain))
+    if isinstance(expr, sympy.Pow) and isinstance(expr.exp, sympy.Integer):
+        base = evaluate(expr.base, at, domain)
+        base = domain.reciprocal(base) if expr.exp < 0 else base
+        return functools.reduce(operator.mul, [base] * abs(int(expr.exp)))
+    raise NotExact(f"{expr} has no exact value inside a chunk")
+
+
+class Arrays:
+    """A domain whose elements are arrays of another domain's elements."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.constant = domain.constant
+        self.exp = np.frompyfunc(domain.exp, 1, 1)
+        self.reciprocal = np.frompyfunc(domain.reciprocal, 1, 1)
+
+
+class Residue:
+    """A whole number modulo PRIME."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __add__(self, other: Residue | int) -> Residue:
+        if isinstance(other, Residue):
+            return Residue((self.value + other.value) % PRIME)
+        return Residue((self.value + other) % PRIME) if isinstance(other, int) else NotImplemented
+
+    def __mul__(self, other: Residue | int) -> Residue:
+        if isinstance(other, Residue):
+            return Residue(self.value * other.value % PRIME)
+        return Residue(self.value * other % PRIME) if isinstance(other, int) else NotImplemented
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __eq__(self, other: object) -> bool:
+        return self.value == (other.value if isinstance(other, Residue) else other % PRIME)
+
+    __hash__ = None
+
+    def __str__(self) -> str:
+        return f"{self.value} mod 2^127-1"
+
+
+class Residues:
+    """The domain of residues. An atom is the residue of its 50 decimals; the aⱼ are drawn from the seed."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self._powers: dict[tuple[int, int], int] = {}
+
+    def atom(self, value: mpmath.mpf, label: str = "") -> Residue:
+        return Residue(known(value) * pow(UNIT, -1, PRIME) % PRIME)
+
+    def constant(self, value: Fraction) -> Residue:
+        return Residue(value.numerator * pow(value.denominator, -1, PRIME) % PRIME)
+
+    def exp(self, exponent: Sum | int) -> Residue:
+        product = 1
+        for atom, c in log_decays(exponent):
+            if (atom, c) not in self._powers:
+                base = random.Random(f"{self.seed} {atom}").randrange(2, PRIME)
+                self._powers[atom, c] = pow(base, c, PRIME)
+            product = product * self._powers[atom, c] % PRIME
+        return Residue(product)
+
+    def reciprocal(self, x: Residue | int) -> Residue:
+        value = x % PRIME if isinstance(x, int) else x.value
+        if value == 0:
+            raise NotExact("division by zero")
+        return Residue(pow(value, -1, PRIME))

@@ -1,0 +1,231 @@
+"""The proof that a chunk program is the recurrence, and its adjoint the derivative of the recurrence.
+
+Both are interpreted exactly as they are, the nodes that are emitted, and compared with the recurrence unrolled token
+by token. Short sequences are compared as Laurent polynomials in everything that enters, for every way of cutting them
+into chunks; longer ones, over all levels of the pair tree, as residues at random points (see `exact`). The token
+stage, feature maps and gates, enters with 50 decimals; its slopes are compared with numeric ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import sympy
+
+from recgen.algebra import precise
+from recgen.algebra.calculus import derivative
+from recgen.algebra.exact import Domain, Residues
+from recgen.algebra.interpret import Cut, Run, run
+from recgen.algebra.laurent import Laurent, Symbols
+from recgen.algebra.program import Leaf, Program
+from recgen.algebra.recurrence import Recurrence, affine
+from recgen.algebra.tokens import Array, AtZero, Draw, filled
+from recgen.algebra.unrolled import Unrolled
+
+SYMBOLS = "exact symbols"
+RESIDUES = "residues modulo 2^127-1 at random points"
+
+
+class ProofError(Exception):
+    """A program or its adjoint is not what the recurrence says. The message says what differs, where, at which cut."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One thing that was shown: the claim, the method, and the sizes it was shown for."""
+
+    claim: str
+    method: str
+    sizes: str
+
+    def __str__(self) -> str:
+        return f"{self.claim}\n  by {self.method}; {self.sizes}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was shown of a recurrence, its program and its adjoint. It exists only when nothing failed."""
+
+    statements: tuple[Statement, ...]
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.statements)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.statements))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A method, the widths of m and v, and the cuts to compare at."""
+
+    method: str
+    domain: Domain
+    widths: Mapping[str, int]
+    cuts: Sequence[Cut]
+    draw_type: type[Draw] = Draw
+    _references: dict[tuple[int, int], tuple[Recurrence, Reference]] = field(default_factory=dict, repr=False)
+
+    @property
+    def draw(self) -> Draw:
+        return self.draw_type(1, self.widths)
+
+    def reference(self, rec: Recurrence, length: int) -> Reference:
+        """What the recurrence gives for a sequence of this length, computed once."""
+        key = (id(rec), length)
+        if key not in self._references:
+            self._references[key] = rec, Reference(rec, self.draw, self.domain, length)
+        return self._references[key][1]
+
+    @property
+    def sizes(self) -> str:
+        widths = ", ".join(f"{n} {'features' if a == 'm' else 'values'}" for a, n in self.widths.items())
+        if len(self.cuts) < 5:
+            return f"{'; '.join(map(str, self.cuts))}; {widths}"
+        lengths, chunks = ({str(f(c)): None for c in self.cuts} for f in (lambda c: c.length, lambda c: c.size))
+        return f"T = {', '.join(lengths)} in {len(self.cuts)} cuts into chunks of {', '.join(chunks)}; {widths}"
+
+
+def prove(rec: Recurrence, program: Program, adjoint: Program, trials: Sequence[Trial] | None = None) -> Proof:
+    """Compare a program and its adjoint with the recurrence. Raises ProofError at the first difference."""
+    statements = [*unrolled_sums(rec), *slopes(rec)]
+    for trial in standard_trials() if trials is None else trials:
+        statements += compare(rec, program, adjoint, trial)
+    return Proof((*statements, *defined_at_zero(rec, program, adjoint)))
+
+
+def standard_trials() -> list[Trial]:
+    """Short sequences in every cut, with symbols; all levels of the pair tree, ragged and empty chunks, as residues."""
+    short = [cut for length in (1, 2, 3) for size in (1, 2, 4) for cut in cuts(length, size)]
+    full = [Cut(2, (2, 2)), Cut(4, (4,)), Cut(4, (3, 1))]
+    long = [Cut(16, (16, 16, 5)), Cut(4, (0, 4, 3)), Cut(4, (0,))]
+    return [Trial(SYMBOLS, Symbols(), {"m": 2, "v": 2}, short + full),
+            Trial(RESIDUES, Residues(), {"m": 2, "v": 3}, long)]
+
+
+def cuts(length: int, size: int) -> list[Cut]:
+    """Every way to cut a sequence into chunks of at most `size` tokens."""
+    def parts(n: int) -> Iterator[tuple[int, ...]]:
+        if n == 0:
+            yield ()
+        for first in range(1, min(n, size) + 1):
+            yield from ((first, *rest) for rest in parts(n - first))
+
+    return [Cut(size, rows) for rows in parts(length)]
+
+
+def unrolled_sums(rec: Recurrence) -> Iterator[Statement]:
+    """The closed form S_t = E_t S_0 + W_t, with E_t = Π e^ℓ and W_t = Σ (Π e^ℓ) write, steps as the recurrence does."""
+    for rule in rec.states:
+        step = affine(rule)
+        decay, write = sympy.exp(step.log_decay), sympy.Mul(*step.write)
+        initial, E, W = sympy.symbols("_initial _E _W", real=True)
+        stepped = rule.update.xreplace({rule.symbol: E * initial + W})
+        if sympy.expand(stepped - (decay * E * initial + decay * W + write)) != 0:
+            raise ProofError(f"{rule.name}: the unrolled sum does not satisfy the one-step recurrence {rule.update}")
+        weights = ("e^(ℓ_1+…+ℓ_t)", "e^(ℓ_(i+1)+…+ℓ_t) ") if step.log_decay != 0 else ("1", "")
+        yield Statement(f"{rule.name}_t = {weights[0]}·{rule.name}_0 + Σ_(i≤t) {weights[1]}{_product(step.write)}_i",
+                        "induction over t", "any T")
+
+
+def _product(factors: Sequence[sympy.Expr]) -> str:
+    return "·".join(map(str, factors))
+
+
+def slopes(rec: Recurrence) -> Iterator[Statement]:
+    """The derivative of every quantity by every input and parameter, against central differences."""
+    found = []
+    for name, q in rec.quantities.items():
+        for s in sorted(q.expr.free_symbols, key=str):
+            if s.name in rec.tensors and s.is_integer is None:
+                found.append(f"∂{name}/∂{s}")
+                for seed, size in enumerate((0.5, 1.0, 5.0, 40.0)):
+                    _slope_is_right(q.expr, s, precise.point(q.expr.free_symbols, size, seed), found[-1])
+    if found:
+        yield Statement(f"the derivatives {', '.join(found)}", "central differences with step 10^-45",
+                        "4 random points, 40 decimals")
+
+
+def _slope_is_right(expr: sympy.Expr, symbol: sympy.Symbol, at: precise.Point, what: str) -> None:
+    exact, numeric = precise.value(derivative(expr, symbol), at), precise.slope(expr, symbol, at)
+    if abs(exact - numeric) > 1e-40 * (1 + abs(numeric)):
+        where = ", ".join(f"{s} = {float(x.real):.6g}" for s, x in at.items())
+        raise ProofError(f"{what} is {float(exact.real):.15g} at {where}, and should be {float(numeric.real):.15g}")
+
+
+def compare(rec: Recurrence, program: Program, adjoint: Program, trial: Trial) -> Iterator[Statement]:
+    """The program and its adjoint against the recurrence, at every cut of a trial."""
+    show = getattr(trial.domain, "show", str)
+    for cut in trial.cuts:
+        reference = trial.reference(rec, cut.length)
+        forward, backward = _both(program, adjoint, trial, cut, reference)
+        _same("output", forward.outputs, reference.outputs, cut, show)
+        _same("final state", forward.ends, reference.final, cut, show)
+        _same("gradient", backward.outputs, reference.d_inputs, cut, show)
+        _same("gradient of the initial state", backward.ends, reference.d_initial, cut, show)
+        _divides_by_nothing_new(trial.domain, reference.divisors, cut)
+    yield Statement("the chunk program gives the outputs and final states of the recurrence", trial.method, trial.sizes)
+    yield Statement("the adjoint gives the derivative of outputs and final states by every input, parameter and "
+                    "initial state", trial.method, trial.sizes)
+
+
+def _both(program: Program, adjoint: Program, trial: Trial, cut: Cut, reference: Reference) -> tuple[Run, Run]:
+    try:
+        forward = run(program, trial.draw, trial.domain, cut, reference.initial)
+        return forward, run(adjoint, trial.draw, trial.domain, cut, reference.d_final, forward.starts)
+    except (ValueError, ArithmeticError, TypeError) as error:
+        raise ProofError(f"the program has no value at {cut}: {error}") from error
+
+
+def defined_at_zero(rec: Recurrence, program: Program, adjoint: Program) -> Iterator[Statement]:
+    """Program and adjoint have values where all inputs are 0, if the recurrence has."""
+    trial = Trial(RESIDUES, Residues(), {"m": 1, "v": 1}, [Cut(2, (2, 1))], AtZero)
+    try:
+        reference = trial.reference(rec, 3)
+    except (ValueError, ArithmeticError):
+        return
+    _both(program, adjoint, trial, trial.cuts[0], reference)
+    yield Statement("outputs and gradients exist where all inputs are 0", "evaluation there", trial.sizes)
+
+
+class Reference:
+    """What the recurrence gives for a sequence, and the derivative of Σ d_o·o + Σ d_S·S_T."""
+
+    def __init__(self, rec: Recurrence, draw: Draw, domain: Domain, length: int) -> None:
+        unrolled = Unrolled(rec, draw, domain, length)
+        value = np.vectorize(lambda x: x.value, otypes=[object])
+        self.initial = {name: value(x) for name, x in unrolled.initial.items()}
+        self.final = {name: value(x) for name, x in unrolled.states.items()}
+        self.outputs = {"o": value(unrolled.outputs)}
+
+        def cotangent(name: str, kind: str, axes: str) -> Array:
+            numbers = draw.leaf(Leaf(name, kind), axes, length)
+            return filled(numbers.shape, lambda i: domain.atom(numbers[i], f"{name}[{','.join(map(str, i))}]"))
+
+        self.d_final = {rule.name: cotangent(f"d_{rule.name}", "carry", rule.axes) for rule in rec.states}
+        inputs, self.d_initial = unrolled.gradients(cotangent("d_o", "cotangent", "tv"), self.d_final)
+        self.d_inputs = {f"d_{name}": gradient for name, gradient in inputs.items()}
+        self.divisors = frozenset(domain.divisors) if isinstance(domain, Symbols) else frozenset()
+
+
+def _same(what: str, given: Mapping[str, Array], needed: Mapping[str, Array], cut: Cut, show: Callable) -> None:
+    if set(given) != set(needed):
+        raise ProofError(f"{what}: there are {sorted(given)}, and there should be {sorted(needed)}")
+    for name, right in needed.items():
+        if given[name].shape != right.shape:
+            raise ProofError(f"{what} {name} has the shape {given[name].shape}, it should be {right.shape}, at {cut}")
+        for index in np.ndindex(right.shape):
+            if right[index] != given[name][index]:
+                raise ProofError(f"{what} {name}[{', '.join(map(str, index))}] differs at {cut}\n"
+                                 f"  program:    {show(given[name][index])}\n  recurrence: {show(right[index])}")
+
+
+def _divides_by_nothing_new(domain: Domain, allowed: frozenset, cut: Cut) -> None:
+    """A program that divides by a value that may be 0, and that the recurrence does not divide by, is refused."""
+    if isinstance(domain, Symbols):
+        for divisor in sorted(domain.divisors - allowed, key=len):
+            raise ProofError(f"the program divides by {domain.show(Laurent(dict(divisor)))}, "
+                             f"which the recurrence does not, at {cut}")

@@ -1,0 +1,84 @@
+"""The mathematics in the header of an emitted module: one step, all tokens at once, chunk by chunk."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..program import Add, Count, Leaf, Node, Program, Rows, topological
+from ..recurrence import Recurrence
+from .layout import Equation, text_rows
+from .nodes import Writer, shared_names
+from .notation import style_named
+from .step import Recurrent
+
+WIDTH = 90
+
+
+def module_equations(rec: Recurrence, program: Program) -> list[str]:
+    """Lines for the docstring of an emitted module: at most 90 characters each, no trailing blanks."""
+    w = Recurrent(rec, style_named("text"))
+    nodes = program.nodes()
+    decay = "; ℓ is log_decay" if "log_decay" in rec.quantities else ""
+    counts = "; #{…} counts rows" if any(isinstance(n.op, Count) for n in nodes) else ""
+    levels = ["s = 1, 2, 4, … up to half a chunk; B_s(t) is the block of s rows that holds t:"]
+    return [
+        f"One step of a head (token t, feature m, value channel c{decay}):",
+        *_indented([*w.quantities(), *w.updates(), *w.reading(), *w.output()]),
+        "All tokens at once, from an empty state:",
+        *_indented([w.mask(), *w.parallel()]),
+        f"Chunk by chunk (rows t and columns i of one chunk{counts}):",
+        *(levels if any("s" in n.axes for n in nodes) else []),
+        *_indented(chunk_equations(program)),
+    ]
+
+
+def chunk_equations(program: Program) -> list[Equation]:
+    """The sums that join a chunk's own part and the carried part, and how the state is handed on.
+
+    What these name is defined in inputs of the chunk, in one line each; what does not fit in a line keeps its parts'
+    names, and these are defined in turn.
+    """
+    names = shared_names(program.nodes())
+    sums = {n for n in program.nodes() if isinstance(n.op, Add) and n.name and _joins(n, program)}
+    ends = [n for c in program.carries for n in (c.decay, c.write) if n is not None]
+    shown = set(sums)
+    for n in [*sums, *ends]:
+        shown |= set(_nearest([n] if n in ends else n.args))
+    while True:
+        writer = _inlining(program, names, shown)
+        lines = {n: writer.equation(n) for n in shown}
+        column = max((len(e.left) for e in lines.values()), default=0)
+        long = [n for n in shown - sums if any(len(row) > WIDTH for row in _indented([lines[n].padded(column)]))]
+        more = {m for n in long for m in _nearest(n.args)} - shown
+        if not more:
+            break
+        shown |= more
+    return [*(lines[n] for n in program.nodes() if n in shown), *(writer.handed_on(c) for c in program.carries)]
+
+
+def _joins(n: Node, program: Program) -> bool:
+    starts = {c.start for c in program.carries}
+    reads = [bool(starts & set(topological([a]))) for a in n.args]
+    return any(reads) and not all(reads)
+
+
+def _derived(n: Node) -> bool:
+    """Whether a node is derived inside the chunk, from what the tokens bring."""
+    return n.level == "chunk" and not isinstance(n.op, Leaf | Rows)
+
+
+def _nearest(nodes: Iterable[Node]) -> list[Node]:
+    """The first named nodes at or below, of those derived inside the chunk."""
+    found: list[Node] = []
+    for n in nodes:
+        if _derived(n):
+            found += [n] if n.name else _nearest(n.args)
+    return found
+
+
+def _inlining(program: Program, names: dict[Node, str], shown: set[Node]) -> Writer:
+    """A writer that writes out every derived node except those shown."""
+    return Writer(style_named("text"), {**names, **{n: "" for n in program.nodes() if _derived(n) and n not in shown}})
+
+
+def _indented(equations: list[Equation]) -> list[str]:
+    return [f"    {row}".rstrip() for row in text_rows(equations, WIDTH - 4)]

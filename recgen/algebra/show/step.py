@@ -1,0 +1,166 @@
+"""The recurrence of one head in index notation: one token, and all tokens at once."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy
+
+from ..recurrence import Quantity, Recurrence, StateRule, affine, linear_read
+from .expressions import written
+from .layout import Equation, terms
+from .nodes import LETTERS
+from .notation import Piece, Style
+from .unroll import gated
+
+AXIS = {"T": "t", "K": "m", "M": "m", "V": "v"}
+
+
+class Recurrent:
+    """Writes the one-step statement of a recurrence in one style."""
+
+    def __init__(self, rec: Recurrence, style: Style) -> None:
+        self.rec = rec
+        self.style = style
+        self.states = {rule.symbol: rule for rule in rec.states}
+        self.reads = {rule.read_name: rule for rule in rec.states}
+
+    # what a symbol looks like
+
+    def letters(self, axes: str) -> list[str]:
+        return [LETTERS[a][0] for a in axes]
+
+    def quantity(self, q: Quantity, row: str = "t") -> Piece:
+        """A quantity at one token: `query[t,m]`, `ℓ` if it is the same at every token."""
+        return self.style.indexed(q.name, ([row] if gated(self.rec, q.name) else []) + self.letters(q.axes))
+
+    def state(self, rule: StateRule, row: str) -> Piece:
+        return self.style.indexed(rule.name, ([row] if row else []) + self.letters(rule.axes))
+
+    def read(self, name: str) -> Piece:
+        axes = self.reads[name].axes.replace("m", "")
+        return self.style.indexed("o" if self.direct and name in self.reads else name, ["t", *self.letters(axes)])
+
+    @property
+    def direct(self) -> bool:
+        """Whether the output is a read as it stands."""
+        return self.rec.output.is_Symbol
+
+    def spelled(self, row: str, previous: str) -> dict[sympy.Symbol, Piece]:
+        """Quantities at token `row`, states at token `previous`; a state without a row is the one in place."""
+        return {q.symbol: self.quantity(q, row) for q in self.rec.quantities.values()} | {
+            rule.symbol: self.state(rule, previous) for rule in self.rec.states}
+
+    def tensor(self, s: sympy.Symbol) -> Piece:
+        """An input or parameter with the axes it has inside a head; other symbols by their name."""
+        t = self.rec.tensors.get(s.name) if s.is_integer is None else None
+        return self.style.indexed(s.name, self.letters("".join(AXIS[a] for a in t.axes if a in AXIS)) if t else ())
+
+    # equations
+
+    def quantities(self) -> list[Equation]:
+        """What query, key, value and log-decay are, in inputs and parameters."""
+        return [Equation(str(self.quantity(q)), "=", terms(self.style, [written(q.expr, self.style, self.tensor)]))
+                for q in self.rec.quantities.values()]
+
+    def decay_value(self) -> list[Equation]:
+        """exp(ℓ) written out, where the exponential cancels: exp(ℓ) = 1 - 2^(-h - 5)."""
+        q = self.rec.quantities.get("log_decay")
+        value = sympy.exp(q.expr) if q else None
+        if value is None or isinstance(value, sympy.exp):
+            return []
+        left = self.style.exp(self.quantity(q))
+        return [Equation(str(left), "=", terms(self.style, [written(value, self.style, self.tensor)]))]
+
+    def updates(self, in_place: bool = False) -> list[Equation]:
+        """S[t] from S[t-1], or S ← … in place."""
+        now, before = ("", "") if in_place else ("t", "t-1")
+        return [Equation(str(self.state(rule, now)), self.style.arrow if in_place else "=", self._update(rule, before))
+                for rule in self.rec.states]
+
+    def _update(self, rule: StateRule, before: str) -> tuple:
+        parts = sorted(sympy.Add.make_args(sympy.expand_mul(rule.update)), key=lambda e: not e.has(rule.symbol))
+        return terms(self.style, [self._with_state_last(e, rule.symbol, self.spelled("t", before)) for e in parts])
+
+    def _with_state_last(self, e: sympy.Expr, state: sympy.Symbol, spelled: dict[sympy.Symbol, Piece]) -> Piece:
+        if not e.has(state) or e == state:
+            return written(e, self.style, spelled)
+        return self.style.product([written(sympy.cancel(e / state), self.style, spelled), spelled[state]])
+
+    def reading(self, in_place: bool = False) -> list[Equation]:
+        """What the token reads of the states."""
+        found = []
+        for rule in self.rec.states:
+            spelled = self.spelled("t", "" if in_place else "t")
+            factors = [written(f, self.style, spelled) for f in linear_read(rule)] + [spelled[rule.symbol]]
+            total = self.style.summed("m", self.style.product(factors)) if "m" in rule.axes else \
+                self.style.product(factors)
+            found.append(Equation(str(self.read(rule.read_name)), "=", terms(self.style, [total])))
+        return found
+
+    def output(self) -> list[Equation]:
+        """The output in the reads' names; nothing when it is a read as it stands."""
+        if self.direct:
+            return []
+        reads = {sympy.Symbol(name, real=True): self.read(name) for name in self.reads}
+        axes = "".join(a for rule in self.rec.states for a in rule.axes if a != "m")
+        left = self.style.indexed("o", ["t", *self.letters("".join(dict.fromkeys(axes)))])
+        return [Equation(str(left), "=", terms(self.style, [written(self.rec.output, self.style, reads)]))]
+
+    # all tokens at once
+
+    def log_decay(self, row: str) -> Piece:
+        return self.quantity(self.rec.quantities["log_decay"], row)
+
+    def decay_between(self, first: str, last: str, count: str) -> Piece:
+        """The decay of the tokens j with `first` < j ≤ `last`, or of all up to `last`; `count` is how many they are."""
+        if "log_decay" not in self.rec.quantities:
+            return Piece("1")
+        if gated(self.rec, "log_decay"):
+            under = f"{first} < j <= {last}" if first else f"j <= {last}"
+            return self.style.exp(self.style.summed(under, self.log_decay("j")))
+        number = Piece(self.style.brackets(count) if " " in count else count)
+        return self.style.exp(self.style.product([number, self.log_decay("t")]))
+
+    def mask(self) -> Equation:
+        """M[t,i], the weight of token i in the state after token t."""
+        weight = self.decay_between("i", "t", "t - i")
+        kept = self.style.restricted(weight, self.style.relation("i <= t"))
+        return Equation(str(self.mask_entry()), "=", terms(self.style, [kept]))
+
+    def mask_entry(self) -> Piece:
+        axes = self.rec.structure
+        return self.style.indexed("M", ["t", "i", *self.letters(axes)])
+
+    def summed_states(self) -> list[Equation]:
+        """S[t] as a sum over the tokens so far."""
+        found = []
+        for rule in self.rec.states:
+            carried = self.decay_between("", "t", "t")
+            start = self.state(rule, "0")
+            kept = start if carried.text == "1" else self.style.product([carried, start])
+            write = [written(f, self.style, self.spelled("i", "")) for f in affine(rule).write]
+            found.append(Equation(str(self.state(rule, "t")), "=", terms(
+                self.style, [kept, self.style.summed("i", self.style.product([self.mask_entry(), *write]))])))
+        return found
+
+    def parallel(self) -> list[Equation]:
+        """Every read as one sum over all tokens, from an empty state."""
+        found = []
+        for rule in self.rec.states:
+            read = [(f, "t") for f in linear_read(rule)]
+            write = [(f, "i") for f in affine(rule).write]
+            inner = [p for p in (read + write) if self._along("m", p[0])]
+            outer = [p for p in (read + write) if not self._along("m", p[0])]
+            weight = self.mask_entry()
+            on_m = "m" in self.rec.structure
+            scores = self.style.summed("m", self.style.product([*self._pieces(inner), *([weight] if on_m else [])]))
+            factors = [*([] if on_m else [weight]), scores, *self._pieces(outer)]
+            total = self.style.summed("i", self.style.product(factors) if len(factors) > 1 else scores)
+            found.append(Equation(str(self.read(rule.read_name)), "=", terms(self.style, [total])))
+        return found
+
+    def _along(self, axis: str, e: sympy.Expr) -> bool:
+        return any(axis in q.axes for q in self.rec.quantities.values() if q.symbol in e.free_symbols)
+
+    def _pieces(self, factors: Sequence[tuple[sympy.Expr, str]]) -> list[Piece]:
+        return [written(f, self.style, self.spelled(row, "")) for f, row in factors]

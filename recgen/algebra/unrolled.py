@@ -1,0 +1,192 @@
+"""The recurrence itself, token by token, in an exact domain: what a program and its adjoint are compared with.
+
+Everything here comes from the recurrence's own expressions. Nothing of a chunk program is used, and gradients come
+from a tape over the unrolled loop: d exp(ℓ) = exp(ℓ) dℓ, d(1/x) = −dx/x², sums and products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from recgen.algebra import precise
+from recgen.algebra.exact import Domain, Sum, evaluate, known
+from recgen.algebra.program import Leaf, ordered
+from recgen.algebra.recurrence import AXIS, Quantity, Recurrence, StateRule
+from recgen.algebra.tokens import Array, Draw, Index, filled
+
+
+class Tracked:
+    """An element of a domain that remembers what it was computed from: pairs (part, ∂self/∂part)."""
+
+    __slots__ = ("value", "parts")
+
+    def __init__(self, value: Any, parts: Iterable[tuple[Tracked, Any]] = ()) -> None:
+        self.value = value
+        self.parts = tuple(parts)
+
+    def __add__(self, other: Any) -> Tracked:
+        if not isinstance(other, Tracked):
+            return Tracked(self.value + other, [(self, 1)])
+        return Tracked(self.value + other.value, [(self, 1), (other, 1)])
+
+    def __mul__(self, other: Any) -> Tracked:
+        if not isinstance(other, Tracked):
+            return Tracked(self.value * other, [(self, other)])
+        return Tracked(self.value * other.value, [(self, other.value), (other, self.value)])
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+@dataclass(frozen=True)
+class Taped:
+    """A domain whose elements are tracked."""
+
+    domain: Domain
+
+    def atom(self, value: mpmath.mpf, label: str = "") -> Tracked:
+        return Tracked(self.domain.atom(value, label))
+
+    def log_decay(self, value: mpmath.mpf) -> Tracked:
+        return Tracked(Sum({known(value): 1}))
+
+    def constant(self, value: Fraction) -> Tracked:
+        return Tracked(self.domain.constant(value))
+
+    def exp(self, exponent: Tracked) -> Tracked:
+        value = self.domain.exp(exponent.value)
+        return Tracked(value, [(exponent, value)])
+
+    def reciprocal(self, x: Tracked) -> Tracked:
+        value = self.domain.reciprocal(x.value)
+        return Tracked(value, [(x, -1 * value * value)])
+
+
+def gradients(seeds: Iterable[tuple[Tracked, Any]]) -> dict[int, Any]:
+    """Σ seed · ∂root/∂x for every x that the roots were computed from, by id(x)."""
+    slopes: dict[int, Any] = {}
+    order: dict[int, Tracked] = {}
+    stack: list[tuple[Tracked, bool]] = []
+    for root, seed in seeds:
+        slopes[id(root)] = slopes.get(id(root), 0) + seed
+        stack.append((root, False))
+    while stack:
+        node, complete = stack.pop()
+        if complete:
+            order[id(node)] = node
+        elif id(node) not in order:
+            stack.append((node, True))
+            stack.extend((part, False) for part, _ in node.parts if id(part) not in order)
+    for node in reversed(order.values()):
+        for part, slope in node.parts:
+            slopes[id(part)] = slopes.get(id(part), 0) + slopes.get(id(node), 0) * slope
+    return slopes
+
+
+@dataclass
+class Unrolled:
+    """The recurrence over a sequence of some length, from drawn inputs and drawn initial states.
+
+    outputs: o by (token, value). states: the final states, by name. inputs: the quantities' values, by name.
+    """
+
+    rec: Recurrence
+    draw: Draw
+    domain: Domain
+    length: int
+    outputs: Array = field(init=False)
+    states: dict[str, Array] = field(init=False)
+    initial: dict[str, Array] = field(init=False)
+    quantities: dict[str, Array] = field(init=False)
+
+    def __post_init__(self) -> None:
+        tape = Taped(self.domain)
+        self._leaves = {s: self._leaf(s) for q in self.rec.quantities.values() for s in q.expr.free_symbols}
+        self.quantities = {name: self._quantity(q, tape) for name, q in self.rec.quantities.items()}
+        self.initial = {rule.name: self._initial(rule, tape) for rule in self.rec.states}
+        self.states = dict(self.initial)
+        rows = [self._token(t, tape) for t in range(self.length)]
+        self.outputs = filled((self.length, self.draw.widths["v"]), lambda index: rows[index[0]][index[1]])
+
+    def _token(self, t: int, tape: Taped) -> list[Tracked]:
+        """One token: update every state, read it, put the reads together."""
+        reads: dict[sympy.Symbol, Array] = {}
+        for rule in self.rec.states:
+            old, new = self.states[rule.name], np.empty_like(self.states[rule.name])
+            parts = np.empty_like(new)
+            for i in np.ndindex(old.shape):
+                new[i] = evaluate(rule.update, self._at(rule, t, i, old[i]), tape)
+                parts[i] = evaluate(rule.read, self._at(rule, t, i, new[i]), tape)
+            self.states[rule.name] = new
+            reads[sympy.Symbol(rule.read_name, real=True)] = parts.sum(axis=rule.axes.index("m"))
+        return [evaluate(self.rec.output, {s: r[v] if np.ndim(r) else r for s, r in reads.items()}, tape)
+                for v in range(self.draw.widths["v"])]
+
+    def _at(self, rule: StateRule, t: int, index: Index, state: Tracked) -> dict[sympy.Symbol, Tracked]:
+        """What the symbols of a state's rule stand for at a token and an entry of the state."""
+        at = dict(zip(rule.axes, index, strict=True))
+        values: dict[sympy.Symbol, Tracked] = {rule.symbol: state}
+        for name, q in self.rec.quantities.items():
+            if set(q.axes) <= set(rule.axes):
+                values[q.symbol] = self.quantities[name][(t, *(at[a] for a in q.axes))]
+        return values
+
+    def _initial(self, rule: StateRule, tape: Taped) -> Array:
+        numbers = self.draw.leaf(Leaf(rule.name, "carry"), rule.axes, 0)
+        return filled(numbers.shape, lambda i: tape.atom(numbers[i], f"{rule.name}[{','.join(map(str, i))}]"))
+
+    def _quantity(self, q: Quantity, tape: Taped) -> Array:
+        shape = [self.length, *(self.draw.widths[a] for a in q.axes)]
+
+        def element(index: Index) -> Tracked:
+            number = precise.value(q.expr, self._numbers(q, index))
+            return tape.log_decay(number) if q.name == "log_decay" else \
+                tape.atom(number, f"{q.name}[{','.join(map(str, index))}]")
+
+        return filled(shape, element)
+
+    def _numbers(self, q: Quantity, index: Index) -> dict[sympy.Symbol, mpmath.mpf]:
+        """What the inputs and parameters of a quantity are at (token, its axes)."""
+        at = dict(zip(("t", *q.axes), index, strict=True))
+        return {s: self._leaves[s][tuple(at[a] for a in self._axes(s))] for s in q.expr.free_symbols}
+
+    def _axes(self, symbol: sympy.Symbol) -> tuple[str, ...]:
+        tensor = self.rec.tensors.get(symbol.name) if symbol.is_integer is None else None
+        return ordered({"T": "t", **AXIS}[a] for a in tensor.axes if a == "T" or a in AXIS) if tensor else ()
+
+    def _leaf(self, symbol: sympy.Symbol) -> Array:
+        tensor = self.rec.tensors.get(symbol.name) if symbol.is_integer is None else None
+        if tensor is None:
+            return self.draw.leaf(Leaf(symbol.name, "index" if symbol.name == "h" else "scalar"), (), self.length)
+        return self.draw.leaf(Leaf(symbol.name, "input" if tensor.role == "input" else "param"),
+                              self._axes(symbol), self.length)
+
+    def gradients(self, d_outputs: Array, d_states: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        """The gradients of Σ d_o·o + Σ d_S·S_T with respect to every input and parameter, and to the initial states."""
+        roots = [(self.outputs, d_outputs), *((self.states[name], d) for name, d in d_states.items())]
+        slopes = gradients((x, d) for xs, ds in roots for x, d in zip(xs.flat, ds.flat, strict=True))
+        states = {name: filled(x.shape, lambda i, x=x: slopes.get(id(x[i]), 0)) for name, x in self.initial.items()}
+        inputs = {s.name: self._leaf_gradient(s, slopes) for s in self._leaves
+                  if s.is_integer is None and s.name in self.rec.tensors}
+        return inputs, states
+
+    def _leaf_gradient(self, symbol: sympy.Symbol, slopes: Mapping[int, Any]) -> Array:
+        """Σ over the quantities that use a leaf: ∂quantity/∂leaf, by numeric differentiation, times its gradient."""
+        axes = self._axes(symbol)
+        gradient = filled(self._leaves[symbol].shape, lambda _: 0)
+        for name, q in self.rec.quantities.items():
+            if symbol not in q.expr.free_symbols:
+                continue
+            for index in np.ndindex(self.quantities[name].shape):
+                at = dict(zip(("t", *q.axes), index, strict=True))
+                slope = precise.slope(q.expr, symbol, self._numbers(q, index))
+                where = tuple(at[a] for a in axes)
+                gradient[where] = gradient[where] + \
+                    self.domain.atom(slope) * slopes.get(id(self.quantities[name][index]), 0)
+        return gradient

@@ -1,0 +1,55 @@
+"""Times that can be compared: every contender once per round, in turn, so that a busy moment hits all of them."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Work = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of one contender, one per round."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """The middle half lies between these two; with fewer than four rounds, the fastest and the slowest."""
+        return quartiles(self.seconds)
+
+
+def interleave(contenders: Mapping[str, Work], rounds: int, warmup: int = 1) -> dict[str, Times]:
+    """Time each contender once per round after `warmup` untimed rounds. Raises ValueError for fewer than one round."""
+    if rounds < 1:
+        raise ValueError(f"rounds must be at least 1, got {rounds}")
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(warmup + rounds):
+        for name, work in contenders.items():
+            start = time.perf_counter()
+            work()
+            if turn >= warmup:
+                seconds[name].append(time.perf_counter() - start)
+    return {name: Times(tuple(values)) for name, values in seconds.items()}
+
+
+def ratios(numerator: Times, denominator: Times) -> tuple[float, tuple[float, float]]:
+    """The ratio of the medians, and the quartiles of the ratios round by round."""
+    each = [a / b for a, b in zip(numerator.seconds, denominator.seconds, strict=True)]
+    return numerator.median / denominator.median, quartiles(each)
+
+
+def quartiles(values: tuple[float, ...] | list[float]) -> tuple[float, float]:
+    """First and third quartile; the extremes of fewer than four values."""
+    if len(values) < 4:
+        return min(values), max(values)
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high

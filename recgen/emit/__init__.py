@@ -1,0 +1,1 @@
+"""Printers from expressions to torch and Triton text, and rendering."""

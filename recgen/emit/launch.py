@@ -1,0 +1,133 @@
+"""What launches the kernels: the buffers each result is written to, and the arguments in the kernel's order."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from recgen.algebra.program import Leaf, Node
+from recgen.plan.kernels import Kernel, Plan, Store
+from recgen.plan.order import Compute, statements
+
+from .naming import Names
+from .notes import Note
+from .torch_program import TorchText
+from .triton_lines import KernelText, kernel_text
+
+WIDTH = {"m": "K", "v": "V", "t": ""}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The text of one launch: buffers, then the call."""
+    name: str
+    buffers: list[str]
+    pointers: list[str]
+    scalars: list[str]
+    tile: str
+    constants: str
+
+
+@dataclass(frozen=True)
+class KernelContext:
+    """A kernel for the template: its signature and its body."""
+    name: str
+    purpose: str
+    tile: str
+    reverse: bool
+    arguments: list[str]
+    before: list[str]
+    inside: list[str]
+    after: list[str]
+    edges: bool
+
+
+def kernel_contexts(plan: Plan, note: Note, value: str, state: str) -> tuple[list[KernelContext], list[Launch], set[str]]:
+    """Every kernel with its launch, and the helpers that they call."""
+    contexts, launches, helpers = [], [], set()
+    for kernel in (plan.forward, *plan.backward):
+        text = kernel_text(kernel, note)
+        contexts.append(_context(text))
+        launches.append(_launch(text, value, state))
+        helpers |= text.helpers
+    return contexts, launches, helpers
+
+
+def _scalars(text: KernelText) -> list[str]:
+    extra = ["rows"] * text.partial_rows + ["sequences"] * text.sequences
+    return [*text.scalars, *extra, "H"]
+
+
+def _context(text: KernelText) -> KernelContext:
+    k = text.kernel
+    body = "\n".join((*text.before, *text.inside, *text.after))
+    constants = ["K", "V", "C", "BM", "BV", "TILES"]
+    constants += ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * ("_dot(" in body)
+    arguments = [*text.pointers, "offsets_ptr", *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
+    return KernelContext(k.name, k.purpose, k.tile, k.reverse, arguments, text.before, text.inside, text.after, text.edges)
+
+
+def _launch(text: KernelText, value: str, state: str) -> Launch:
+    kernel = text.kernel
+    buffers = [f"{s.name} = {_buffer(s, kernel, value, state)}" for s in kernel.stores]
+    buffers += [f"{n.op.name}_edges = {n.op.name}.new_empty(rows // size + sequences, *{n.op.name}.shape[1:])"
+                for n in kernel.stores_edges]
+    ends = [p for p in text.pointers if p.endswith("_end_ptr")]
+    buffers += [f"{p[:-4]} = torch.empty_like({p[:-8]})" for p in ends]
+    body = "\n".join((*text.before, *text.inside, *text.after))
+    constants = ", C=size" + ", LEVELS=size.bit_length() - 1" * text.levels + ", **products" * ("_dot(" in body)
+    return Launch(kernel.name, buffers, [p[:-4] for p in text.pointers], _scalars(text)[:-1], kernel.tile, constants)
+
+
+def _buffer(s: Store, kernel: Kernel, value: str, state: str) -> str:
+    axes = [WIDTH[a] for a in s.node.axes if a in "mv"]
+    if s.over_time:
+        lead = ["sequences", "H"] if kernel.tile in s.node.axes else ["tiles_" + kernel.tile, "sequences", "H"]
+    elif s.kind == "partial":
+        lead = ["tiles_" + kernel.tile, "B", "T", "H"]
+    else:
+        lead = ["B", "T", "H"]
+    shape = ", ".join([*lead, *axes])
+    if s.kind == "output" and s.name.startswith("d_"):
+        return f"torch.empty_like({s.name[2:]})"
+    if s.kind == "output":
+        return f"{value}.new_empty({shape})"
+    return f"{state}.new_empty({shape})"
+
+
+def prologue_lines(kernels: Sequence[Kernel], like: str) -> tuple[list[str], list[Node]]:
+    """Head values that kernels load, in torch; and their nodes."""
+    heads: dict[Node, None] = {}
+    for k in kernels:
+        for n in k.nodes():
+            if n.level != "head":
+                heads.update(dict.fromkeys(a for a in n.args if a.level == "head" and not isinstance(a.op, Leaf)))
+    nodes = list(heads)
+    return _torch_lines(nodes, like, {}), nodes
+
+
+def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], list[Node]]:
+    """Sums over tiles and what torch computes from them; and the nodes these lines read."""
+    e = plan.epilogue
+    lines = []
+    for node, stores in e.sums.items():
+        parts = []
+        for s in stores:
+            kernel = next(k for k in plan.backward if s in k.stores)
+            over = (0, 1) if s.over_time and kernel.tile not in s.node.axes else 0
+            parts.append(f"{s.name}.sum({over})")
+        lines.append(f"{_sum_name(node)} = {' + '.join(parts)}")
+    known = {node: _sum_name(node) for node in e.sums}
+    lines += _torch_lines(list(e.outputs.values()), like, known)
+    return lines, list(e.outputs.values())
+
+
+def _sum_name(node: Node) -> str:
+    return node.name or node.args[0].name
+
+
+def _torch_lines(nodes: list[Node], like: str, known: Mapping[Node, str]) -> list[str]:
+    work = statements(nodes, known)
+    names = Names([*known, *(s.node for s in work if isinstance(s, Compute))], keep=[*nodes, *known])
+    names.set(dict(known))
+    text = TorchText(names, like)
+    return [f"{names[s.node]} = {text.value(s.node)}" for s in work if isinstance(s, Compute) and s.node in names]

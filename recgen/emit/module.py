@@ -1,0 +1,276 @@
+"""Plan → the text of one module: the context of the templates, rendered strictly and formatted."""
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pprint import pformat
+from typing import Any
+
+import jinja2
+import sympy
+
+from recgen import __version__
+from recgen.algebra.derive import Derivation
+from recgen.algebra.mathtext import module_equations
+from recgen.algebra.program import Leaf, Node, topological
+from recgen.algebra.recurrence import Recurrence
+from recgen.plan.kernels import Plan
+from recgen.resources import templates_dir
+from recgen.spec.initial import Draw, LogUniform, Normal, Uniform
+from recgen.spec.model import HEAD, SIZES, Spec, Tensor
+
+from .kernel_helpers import helper_sources
+from .launch import Launch, epilogue_lines, kernel_contexts, prologue_lines
+from .notes import Note, Notes
+from .python_expr import PythonPrinter
+from .recurrent import recurrent_kernel
+from .reference import Reference, reference
+from .torch_expr import TorchPrinter
+from .torch_lines import TorchWriter, backward_lines, forward_lines
+
+FORMS = [
+    ("naive", "The definition: a loop over tokens in plain torch, differentiated by autograd."),
+    ("parallel", "All pairs of tokens at once: quadratic in time, the chunkwise form with a single chunk."),
+    ("chunk", "Chunk by chunk: linear in time, matrix products inside a chunk."),
+    ("recurrent", "Token by token with nothing but the state in memory; its backward pass is the chunkwise one."),
+]
+STATE_WORDS = {"S": "the state S, Σ of decayed φ(k) vᵀ", "z": "the normalizer z, Σ of decayed φ(k)"}
+
+
+def module_text(derivation: Derivation, plan: Plan) -> str:
+    """The emitted module, formatted. Deterministic in the spec and the version of recgen."""
+    context = module_context(derivation.spec, derivation.recurrence, plan)
+    return formatted(environment().get_template("module.py.j2").render(context))
+
+
+def environment() -> jinja2.Environment:
+    loader = jinja2.FileSystemLoader(templates_dir())
+    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+                              keep_trailing_newline=True, autoescape=False)
+
+
+def formatted(text: str) -> str:
+    """The text as ruff formats it."""
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--config", "line-length=120", "--stdin-filename", "module.py", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ValueError(f"the emitted text is not Python: {done.stderr}")
+    return done.stdout
+
+
+def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
+    note = Notes(plan)
+    equations = module_equations(rec, plan.program)
+    tensors = (*spec.inputs, *spec.params)
+    names = [t.name for t in tensors]
+    first = names[0]
+    states = [rule.name for rule in rec.states]
+    ref = reference(rec, first)
+    forward = forward_lines(plan.program, note, first)
+    backward = backward_lines(plan.program, plan.adjoint, note, first)
+    value = _value_input(spec)
+    grads = plan.adjoint.outputs
+    context = {
+        "title": spec.title or spec.name,
+        "cite": spec.cite,
+        "version": __version__,
+        "digest": spec.digest,
+        "equations": [line.replace("\\", "\\\\") for line in equations],
+        "spec": pformat(spec.as_dict(), width=110, sort_dicts=False),
+        "inputs": repr({t.name: t.layout for t in spec.inputs}),
+        "params": repr({t.name: t.layout for t in spec.params}),
+        "states": repr({rule.name: _state_layout(rule.axes) for rule in rec.states}),
+        "schedules": '("fused",)',
+        "chunk_size": plan.chunk_size,
+        "chunk_sizes": plan.chunk_sizes,
+        "state_doc": ", ".join(STATE_WORDS.get(s, s) for s in states),
+        "state_names": states,
+        "state_ends": [f"{s}_end" for s in states],
+        "d_states": [f"d_{s}" for s in states],
+        "d_state_starts": [f"d_{s}_start" for s in states],
+        "tensor_names": names,
+        "all_names": [*names, *states],
+        "first": first,
+        "input_names": [t.name for t in spec.inputs],
+        "value_input": value,
+        "value_position": names.index(value),
+        "decayed": bool(rec.quantities.get("log_decay")),
+        "forms": FORMS,
+        "whole_size": _whole_size(rec, plan),
+        **_reference_context(rec, ref),
+        "token_setup": size_setup(ref.nodes, tensors),
+        "forward_setup": _setup(forward, plan.program.nodes(), tensors, first),
+        "forward_lines": forward.lines,
+        "forward_result": forward.text.use(plan.program.outputs["o"]),
+        "backward_setup": _setup(backward, backward.nodes, tensors, first),
+        "backward_lines": backward.lines,
+        "backward_results": [backward.text.use(grads[f"d_{n}"]) for n in names],
+        "helpers": forward.text.helpers | backward.text.helpers,
+        **_kernel_context(spec, rec, plan, note, value, states),
+        **_scale_context(spec),
+        **_operator_context(spec),
+        "argument_docs": [_argument_doc(t) for t in tensors],
+    }
+    bodies = " ".join(map(str, [context["token_lines"], context["forward_lines"], context["backward_lines"],
+                                context["step_lines"], context["param_inits"]]))
+    context["uses_functional"] = "F." in bodies
+    context["uses_math"] = "math." in bodies + context["scale_text"]
+    return context
+
+
+def _kernel_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str, states: list[str]) -> dict[str, Any]:
+    tensors = (*spec.inputs, *spec.params)
+    kernels, launches, helpers = kernel_contexts(plan, note, value, states[0])
+    recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0])
+    helpers |= more
+    prologue, heads = prologue_lines((plan.forward, *plan.backward), tensors[0].name)
+    epilogue, late = epilogue_lines(plan, tensors[0].name)
+    key, val = (next(t for t in spec.inputs if axis in t.axes) for axis in "KV")
+    widths = [key.name, *([val.name] if val is not key else [])]
+    products = [t.name for t in spec.inputs if t.symbol in
+                spec.query.tree.free_symbols | spec.key.tree.free_symbols | spec.value.tree.free_symbols]
+    setup = [f"grid = _Grid(offsets, {states[0]}.shape[0], {', '.join(widths)})",
+             *(f"{t.name} = {t.name}.float()" for t in spec.params), *size_setup(heads, tensors), *prologue]
+    names = {
+        "B, T, H, K": f"B, T, H, K = {key.name}.shape", "V": f"V = {val.name}.shape[-1]", "rows": "rows = B * T",
+        "sequences": f"sequences = {states[0]}.shape[0]", "tiles_m": 'tiles_m = grid.tiles["m"]',
+        "tiles_v": 'tiles_v = grid.tiles["v"]', "products": f"products = _products(({', '.join(products)}))",
+    }
+
+    def complete(lines: list[str], body: str) -> list[str]:
+        extra = [text for name, text in names.items() if name.startswith("B") or re.search(rf"\b{name}\b", body)]
+        return [*lines, *extra]
+
+    def text_of(ls: list[Launch]) -> str:
+        return "\n".join(" ".join([*x.buffers, *x.pointers, *x.scalars, x.constants]) for x in ls)
+
+    return {
+        "kernels": kernels,
+        "kernel_helpers": helper_sources(helpers),
+        "recurrent": recurrent,
+        "recurrent_launch": recurrent_launch,
+        "launch_setup_recurrent": complete(setup, text_of([recurrent_launch])),
+        "forward_launch": launches[0],
+        "backward_launches": launches[1:],
+        "shape_inputs": ", ".join(widths),
+        "key_shape": f"{key.name}.shape",
+        "value_shape": f"{val.name}.shape[-1]",
+        "launch_setup": complete(setup, text_of(launches[:1])),
+        "launch_setup_backward": complete([*setup, *size_setup(late, tensors)], text_of(launches[1:])),
+        "epilogue": epilogue,
+        "kept": list(dict.fromkeys(n.name for k in plan.backward for n in k.kept)),
+    }
+
+
+def _state_layout(axes: str) -> str:
+    return " ".join(["N", "H", *({"m": "K", "v": "V"}[a] for a in axes)])
+
+
+def _value_input(spec: Spec) -> str:
+    """The input whose dtype the output takes: the first one in the value's expression."""
+    used = {s.name for s in spec.value.tree.free_symbols}
+    return next(t.name for t in spec.inputs if t.name in used)
+
+
+def _whole_size(rec: Recurrence, plan: Plan) -> str:
+    """The chunk size that holds T tokens; a pair tree needs a power of two, and plain factors a bound."""
+    if plan.longest_chunk:
+        return f"min({plan.longest_chunk}, max(1, tensors[0].shape[1]))"
+    return "1 << max(1, (tensors[0].shape[1] - 1).bit_length())" if rec.structure else "max(1, tensors[0].shape[1])"
+
+
+def _reference_context(rec: Recurrence, ref: Reference) -> dict[str, Any]:
+    quantities = list(rec.quantities)
+    value = ref.variables[quantities.index("value")]
+    return {
+        "token_value_doc": ", ".join(q.replace("_", "-") for q in quantities).capitalize(),
+        "token_lines": ref.token_lines,
+        "token_results": ref.variables,
+        "token_variables": ref.variables,
+        "token_arguments": [*ref.variables, *(r.name for r in rec.states)],
+        "token_at_t": [f"{v}[:, t]" if moving else v for v, moving in zip(ref.variables, ref.in_time, strict=True)],
+        "step_lines": ref.step_lines,
+        "value_variable": value,
+    }
+
+
+def _setup(writer: TorchWriter, nodes: Sequence[Node], tensors: Sequence[Tensor], first: str) -> list[str]:
+    """What the statements refer to besides their arguments: T, head index, sizes, row counts."""
+    lines = [f"T = {first}.shape[1]"]
+    lines += size_setup(nodes, tensors)
+    if {"row", "length"} & writer.text.helpers:
+        lines.append(f"row = torch.arange(size, dtype={first}.dtype, device={first}.device)")
+    if "length" in writer.text.helpers:
+        lines.append(f"length = (T - size * torch.arange(-(-T // size), dtype={first}.dtype, device={first}.device)).clamp(max=size)"
+                     "  # rows of each chunk")
+    return lines
+
+
+def size_setup(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> list[str]:
+    """Definitions of the head index and the sizes that head and token expressions use."""
+    used = {n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("index", "scalar")}
+    first = tensors[0].name
+    lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V"})]
+    if "h" in used:
+        lines.append(f"h = torch.arange({_extent('H', tensors)}, dtype={first}.dtype, device={first}.device)")
+    return lines
+
+
+def _extent(axis: str, tensors: Sequence[Tensor]) -> str:
+    """The size of an axis, read off the first tensor that has it; counted from the end, so that it holds per token."""
+    holder = next(t for t in tensors if axis in t.axes)
+    return f"{holder.name}.shape[{holder.axes.index(axis) - len(holder.axes)}]"
+
+
+def _scale_context(spec: Spec) -> dict[str, Any]:
+    printer = PythonPrinter({s: name for name, s in SIZES.items()})
+    tree = spec.scale.tree
+    used = sorted(s.name for s in tree.free_symbols)
+    return {"scale_text": printer.text(sympy.Float(1.0) if tree == 1 else tree), "scale_setup": [f'{n} = sizes["{n}"]' for n in used]}
+
+
+def _operator_context(spec: Spec) -> dict[str, Any]:
+    letters = sorted({a for t in spec.params for a in t.axes}, key="HKVMD".index)
+    names = {HEAD: "h", **{s: n for n, s in SIZES.items()}}
+    used = {s for t in spec.params if t.init is not None for s in t.init.tree.free_symbols}
+    letters = sorted(set(letters) | {s.name for s in used} - {"h"}, key="HKVMD".index)
+    return {
+        "param_names": [t.name for t in spec.params],
+        "param_roles": [(t.name, t.role) for t in spec.params],
+        "param_size_args": letters,
+        "initial_setup": ["h = torch.arange(H, dtype=torch.float32)"] if HEAD in used else [],
+        "param_inits": [(t.name, _initial_text(t, names)) for t in spec.params],
+    }
+
+
+def _initial_text(tensor: Tensor, names: dict[sympy.Symbol, str]) -> str:
+    """The initial value of a parameter of shape `axes`; draws become torch.rand and torch.randn of that shape."""
+    shape = f"({', '.join(tensor.axes)}{',' if len(tensor.axes) == 1 else ''})"
+    head = {HEAD: names[HEAD] if tensor.axes == ("H",) else f"h[:{', None' * (len(tensor.axes) - 1)}]"}
+    tree, draws = tensor.init.tree, {}
+    for k, draw in enumerate(sorted(tree.atoms(Draw), key=str)):
+        draws[sympy.Symbol(f"_draw{k}", real=True)] = (draw, _draw_text(draw, shape))
+        tree = tree.xreplace({draw: sympy.Symbol(f"_draw{k}", real=True)})
+    scalars = {s for s in names if s != HEAD}
+    printer = TorchPrinter({**names, **head, **{s: f"({text})" for s, (_, text) in draws.items()}}, scalars)
+    text = printer.text(tree)
+    if draws or HEAD in tree.free_symbols and tensor.axes == ("H",):
+        return text
+    return f"torch.zeros({shape}) + {text}" if HEAD in tree.free_symbols else f"torch.full({shape}, float({text}))"
+
+
+def _draw_text(draw: Draw, shape: str) -> str:
+    low, high = (PythonPrinter({s: n for n, s in SIZES.items()}).text(a) for a in draw.args)
+    kind = {Uniform: "uniform", Normal: "normal", LogUniform: "loguniform"}[type(draw)]
+    if kind == "normal":
+        return f"{low} + {high} * torch.randn({shape}, generator=generator)"
+    if kind == "uniform":
+        return f"{low} + ({high} - {low}) * torch.rand({shape}, generator=generator)"
+    return f"{low} * ({high} / {low}) ** torch.rand({shape}, generator=generator)"
+
+
+def _argument_doc(tensor: Tensor) -> str:
+    kind = {"input": "input", "param": "learned parameter", "buffer": "buffer"}[tensor.role]
+    return f"{tensor.name}: {kind} [{', '.join(tensor.axes)}]."

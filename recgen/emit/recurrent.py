@@ -1,0 +1,117 @@
+"""The recurrent kernel: the one-step recurrence on a tile of the state, in a loop over tokens."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy
+
+from recgen.algebra.chunkwise import token_value
+from recgen.algebra.program import Graph, Leaf, Node
+from recgen.algebra.recurrence import Recurrence
+from recgen.plan.kernels import Kernel
+from recgen.plan.order import Compute, statements
+
+from .launch import KernelContext, Launch
+from .naming import Names
+from .triton_expr import TritonPrinter
+from .triton_program import COLUMN, TritonText, broadcast, tile_axes
+
+WIDTH = {"m": "K", "v": "V"}
+CONSTANTS = ["K", "V", "C", "BM", "BV", "TILES"]
+
+
+def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[KernelContext, Launch, set[str]]:
+    """The kernel, its launch (with the buffers of the chunk form's forward launch), and the helpers it calls."""
+    graph = Graph()
+    nodes = {q.name: token_value(graph, q, rec.tensors, name=q.name) for q in rec.quantities.values()}
+    names = Names(graph, nodes.values(), taken=("scale", "t", "at"))
+    text = TritonText(names, hidden="st")
+    pointers: list[str] = []
+    before: list[str] = []
+    inside: list[str] = []
+    head_values = {n for n in nodes.values() if n.level == "head"}
+    for n in graph:
+        if n in head_values:
+            pointers.append(names[n])
+            before.append(f"{names[n]} = {_load(names[n], n, 'head')}")
+        elif isinstance(n.op, Leaf) and n.level == "token":
+            pointers.append(n.op.name)
+            inside.append(f"{n.op.name} = {_load(n.op.name, n, 'at')}.to(tl.float32)")
+    for s in statements([n for n in nodes.values() if n not in head_values]):
+        if isinstance(s, Compute) and s.node in names:
+            padded = s.node in nodes.values()
+            value = text.value(s.node)
+            inside.append(f"{names[s.node]} = {_padded(text, s.node, value) if padded else value}")
+    known = {rec.quantities[q].symbol: (names[n], rec.quantities[q].axes) for q, n in nodes.items()}
+    lines, helpers = _steps(rec, known)
+    inside += lines
+    after = []
+    for rule in rec.states:
+        pointers.append(rule.name)
+        before.append(f"{rule.name} = {_state(rule.axes, f'{rule.name}_ptr')}")
+        after.append(_store_state(rule.name, rule.axes))
+    for store in forward.stores:
+        pointers.append(store.name)
+        axis = [a for a in store.node.axes if a != "t"]
+        if axis:
+            place, mask = f"at * V + {COLUMN[axis[0]]}", f"{COLUMN[axis[0]]}_valid"
+        else:
+            place, mask = "at", "tile == 0"
+        inside.append(f"tl.store({store.name}_ptr + {place}, {store.name}.to({store.name}_ptr.dtype.element_ty), mask={mask})")
+    pointers += [f"{rule.name}_end" for rule in rec.states]
+    scalars = [n.op.name for n in graph if isinstance(n.op, Leaf) and n.op.kind == "scalar" and n.op.name == "scale"]
+    constants = [c for c in CONSTANTS if c != "C"]
+    arguments = [*(f"{p}_ptr" for p in pointers), "offsets_ptr", *scalars, "H", *(f"{c}: tl.constexpr" for c in constants)]
+    context = KernelContext("_recurrent_forward", "", "v", False, arguments, before, inside, after, False)
+    launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=scalars, constants="")
+    return context, launch, helpers | text.helpers
+
+
+def _padded(text: TritonText, node: Node, value: str) -> str:
+    from .triton_program import inside, zero_when_padded
+
+    axes = tile_axes(node, "st")
+    return value if zero_when_padded(node) or not axes else f"tl.where({inside(axes)}, {value}, 0.0)"
+
+
+def _load(name: str, node: Node, at: str) -> str:
+    axes = tile_axes(node, "st")
+    if not axes:
+        return f"tl.load({name}_ptr + {at})"
+    column = COLUMN[axes[0]]
+    return f"tl.load({name}_ptr + {at} * {WIDTH[axes[0]]} + {column}, mask={column}_valid, other=0.0)"
+
+
+def _state(axes: str, pointer: str) -> str:
+    base = f"{pointer} + (sequence * H + head) * {' * '.join(WIDTH[a] for a in axes)}"
+    if len(axes) == 1:
+        return f"tl.load({base} + {COLUMN[axes]}, mask={COLUMN[axes]}_valid, other=0.0)"
+    return f"_load({base}, feature, channel, feature_valid, channel_valid, V)"
+
+
+def _store_state(name: str, axes: str) -> str:
+    base = f"{name}_end_ptr + (sequence * H + head) * {' * '.join(WIDTH[a] for a in axes)}"
+    if len(axes) == 1:
+        mask = f"{COLUMN[axes]}_valid" + ("" if axes == "v" else " & (tile == 0)")
+        return f"tl.store({base} + {COLUMN[axes]}, {name}, mask={mask})"
+    return f"_store({base}, feature, channel, feature_valid, channel_valid, V, {name})"
+
+
+def _steps(rec: Recurrence, known: dict[sympy.Symbol, tuple[str, str]]) -> tuple[list[str], set[str]]:
+    lines: list[str] = []
+    helpers: set[str] = set()
+    reads: dict[sympy.Symbol, tuple[str, str]] = {}
+
+    def text(expr: sympy.Expr, names: dict[sympy.Symbol, tuple[str, str]], axes: str) -> str:
+        printer = TritonPrinter({s: broadcast(name, list(own), list(axes)) for s, (name, own) in names.items()})
+        result = printer.text(expr)
+        helpers.update(printer.helpers)
+        return result
+
+    for rule in rec.states:
+        names = {**known, rule.symbol: (rule.name, rule.axes)}
+        lines.append(f"{rule.name} = {text(rule.update, names, rule.axes)}")
+        lines.append(f"{rule.read_name} = tl.sum({text(rule.read, names, rule.axes)}, {rule.axes.index('m')})")
+        reads[sympy.Symbol(rule.read_name, real=True)] = (rule.read_name, rule.axes.replace("m", ""))
+    lines.append(f"o = {text(rec.output, reads, 'v')}")
+    return lines, helpers

@@ -1,0 +1,173 @@
+"""Program → torch text, batched over chunks.
+
+Layouts: a chunk value is [batch, head, chunk, *axes], with the batch or chunk axis missing or 1 where it is constant;
+a token value is [batch, time, head, *axes]; a head value is [head, *axes]. Axes stand in canonical order (t, i, m, v).
+"""
+from __future__ import annotations
+
+from functools import singledispatchmethod
+
+from recgen.algebra.program import (
+    Accumulate,
+    Add,
+    Between,
+    Contract,
+    Count,
+    Leaf,
+    Map,
+    Mask,
+    Node,
+    Op,
+    Rectangle,
+    Reduce,
+    Rename,
+    Rows,
+    Segment,
+    Unrows,
+    placeholder,
+)
+
+from .naming import Names, atom, operand
+from .torch_expr import TorchPrinter
+
+
+# How many rows of the sequence lie in a segment: `row` is a row's index in its chunk, `length` each chunk's rows.
+COUNTS = {
+    ("through", "chunk"): "torch.minimum(row + 1, length[:, None])",
+    ("later", "chunk"): "(length[:, None] - 1 - row).clamp(min=0)",
+    ("total", "chunk"): "length",
+    ("between", "chunk"): "(row[:, None] - row).clamp(min=0)",
+    ("through", "level"): "(row % half + 1)",
+    ("later", "level"): "(half - 1 - row % half)",
+}
+
+
+class TorchText:
+    """Prints the right-hand side of each statement; collects the helper functions that the text calls."""
+
+    def __init__(self, names: Names, like: str) -> None:
+        self.names = names
+        self.like = like  # a tensor whose device and dtype new tensors take
+        self.helpers: set[str] = set()
+
+    def use(self, node: Node) -> str:
+        """A node as an operand: its variable, or its expression."""
+        if isinstance(node.op, Leaf):
+            return node.op.name
+        return self.names[node] if node in self.names else self.value(node)
+
+    def value(self, node: Node) -> str:
+        """The expression that computes a node."""
+        return self._text(node.op, node)
+
+    def aligned(self, node: Node, like: Node) -> str:
+        """A node as an operand of an elementwise operation with the axes of `like`."""
+        text = self.use(node)
+        if is_scalar(node):
+            return text
+        hidden = "s" if like.level == "chunk" else "st"
+        own, target = ([a for a in n.axes if a not in hidden] for n in (node, like))
+        tail = "".join(", :" if a in own else ", None" for a in target)
+        if node.level == "head" and like.level == "chunk":
+            return f"{atom(text)}[:, None{tail}]"
+        return text if own == target else f"{atom(text)}[...{tail}]"
+
+    @singledispatchmethod
+    def _text(self, op: Op, node: Node) -> str:
+        raise TypeError(f"no torch text for {type(op).__name__}")
+
+    @_text.register
+    def _(self, op: Map, node: Node) -> str:
+        scalars = {placeholder(k) for k, a in enumerate(node.args) if is_scalar(a)}
+        printer = TorchPrinter({placeholder(k): operand(self.aligned(a, node)) for k, a in enumerate(node.args)}, scalars)
+        text = printer.text(op.expr)
+        self.helpers |= printer.helpers
+        return text
+
+    @_text.register
+    def _(self, op: Add, node: Node) -> str:
+        return " + ".join(self.aligned(a, node) for a in node.args)
+
+    @_text.register
+    def _(self, op: Rows, node: Node) -> str:
+        return f"_rows({self.use(node.args[0])}, size)"
+
+    @_text.register
+    def _(self, op: Unrows, node: Node) -> str:
+        return f"_unrows({self.use(node.args[0])}, T)"
+
+    @_text.register
+    def _(self, op: Rename, node: Node) -> str:
+        return self.use(node.args[0])
+
+    @_text.register
+    def _(self, op: Count, node: Node) -> str:
+        self.helpers.add("row" if op.kind == "between" or op.block == "level" else "length")
+        return COUNTS[op.kind, op.block]
+
+    @_text.register
+    def _(self, op: Segment, node: Node) -> str:
+        self.helpers.add(f"_{op.kind}")
+        axes = [a for a in node.args[0].axes if a != "s"]
+        dim = axes.index("t") - len(axes)
+        return f"_{op.kind}({self.use(node.args[0])}, {'half' if op.block == 'level' else 'size'}, dim={dim})"
+
+    @_text.register
+    def _(self, op: Between, node: Node) -> str:
+        self.helpers.add("_between")
+        return f"_between({self.use(node.args[0])})"
+
+    @_text.register
+    def _(self, op: Rectangle, node: Node) -> str:
+        self.helpers.add("_rectangle")
+        return f"_rectangle({self.use(node.args[0])})"
+
+    @_text.register
+    def _(self, op: Mask, node: Node) -> str:
+        x = self.use(node.args[0])
+        if op.kind == "causal":
+            return f"{atom(x)}.tril()"
+        return f"torch.where(siblings, {x}, 0)"
+
+    @_text.register
+    def _(self, op: Contract, node: Node) -> str:
+        a, b = ([x for x in n.axes if x != "s"] for n in node.args)
+        x, y = map(self.use, node.args)
+        if len(a) == 2 and len(b) == 2:
+            return _matmul(atom(x), a, atom(y), b, op.over)
+        axes = [axis for axis in "timv" if axis in {*a, *b}]
+        return f"({_expand(x, a, axes)} * {_expand(y, b, axes)}).sum({axes.index(op.over) - len(axes)})"
+
+    @_text.register
+    def _(self, op: Reduce, node: Node) -> str:
+        axes = [a for a in node.args[0].axes if a != "s"]
+        return f"{atom(self.use(node.args[0]))}.sum({axes.index(op.over) - len(axes)})"
+
+    @_text.register
+    def _(self, op: Accumulate, node: Node) -> str:
+        arg = node.args[0]
+        if arg.level == "token":
+            return f"{atom(self.use(arg))}.sum((0, 1))"
+        dims = (0, 2, 3) if "t" in arg.axes else (0, 2)
+        return f"{atom(self.use(arg))}.sum({dims})"
+
+
+def is_scalar(node: Node) -> bool:
+    """Whether the node is a plain number at run time: the scale, or a size."""
+    return isinstance(node.op, Leaf) and node.op.kind == "scalar"
+
+
+def _matmul(x: str, a: list[str], y: str, b: list[str], over: str) -> str:
+    """x @ y with the result's axes in canonical order."""
+    out = [axis for axis in "timv" if axis in {*a, *b} and axis != over]
+    if out[0] in b:
+        x, a, y, b = y, b, x, a
+    left = x if a.index(over) == 1 else f"{x}.mT"
+    right = y if b.index(over) == 0 else f"{y}.mT"
+    return f"{left} @ {right}"
+
+
+def _expand(text: str, own: list[str], axes: list[str]) -> str:
+    if own == axes:
+        return operand(text)
+    return f"{atom(text)}[..., {', '.join(':' if a in own else 'None' for a in axes)}]"

@@ -1,0 +1,210 @@
+"""A kernel of the plan as text: its arguments, and the statements before, inside and after its loop over chunks."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from recgen.algebra.program import Carry, Leaf, Mask, Node, Rename, Rows, Unrows
+from recgen.plan.kernels import Kernel, Store
+from recgen.plan.order import Compute, statements
+
+from .naming import Names, operand
+from .notes import Note
+from .triton_program import COLUMN, EXTENT, TritonText, broadcast, tile_axes, zero_when_padded
+
+WIDTH = {"m": "K", "v": "V"}
+TAKEN = ("program", "tile", "head", "sequence", "first", "length", "row", "feature", "channel", "chunks", "chunk", "valid",
+         "rows_here", "at", "slot", "back", "level", "siblings", "scale", "rows", "sequences")
+
+
+def _same_tile(node: Node) -> bool:
+    """Rows under another axis, loaded rows (zero beyond the end), and rows on their way out are the same tile."""
+    if isinstance(node.op, Rows):
+        return isinstance(node.args[0].op, Leaf) and zero_when_padded(node.args[0])
+    return isinstance(node.op, (Rename, Unrows))
+
+
+@dataclass
+class KernelText:
+    """Everything the kernel template needs, and what the launcher must pass, in order."""
+    kernel: Kernel
+    pointers: list[str] = field(default_factory=list)
+    scalars: list[str] = field(default_factory=list)
+    before: list[str] = field(default_factory=list)
+    inside: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+    helpers: set[str] = field(default_factory=set)
+    levels: bool = False
+    counts: bool = False
+    partial_rows: bool = False
+    sequences: bool = False
+    edges: bool = False
+
+
+def kernel_text(kernel: Kernel, note: Note) -> KernelText:
+    return _Writer(kernel, note).write()
+
+
+class _Writer:
+    def __init__(self, kernel: Kernel, note: Note) -> None:
+        self.kernel = kernel
+        self.note = note
+        self.nodes = kernel.nodes()
+        self.names = Names(self.nodes, taken=TAKEN, alias=_same_tile)
+        self.text = TritonText(self.names)
+        self.out = KernelText(kernel)
+
+    def write(self) -> KernelText:
+        k, out = self.kernel, self.out
+        loaded = self._load_leaves()
+        self._carried_in()
+        accumulated = [s for s in k.stores if s.over_time]
+        for s in accumulated:
+            shape = ", ".join(EXTENT[a] for a in s.node.axes) or "1"
+            out.before.append(f"{s.name} = tl.zeros([{shape}], tl.float32)")
+        self._store_edges()
+        self._statements(loaded)
+        for s in k.stores:
+            if s.over_time:
+                out.inside.append(f"{s.name} += {self.text.use(s.node)}")
+            else:
+                self._store_rows(s)
+        for c in k.carries:
+            out.inside.append(f"{c.start.op.name} = {self._advanced(c)}")
+        if not k.reverse and k.name.endswith("forward") or k.stores_ends:
+            for c in k.carries:
+                self._store_state(f"{c.start.op.name}_end_ptr", c.start, "sequence", out.after, c.start.op.name)
+        for s in accumulated:
+            self._store_accumulated(s)
+        out.helpers |= self.text.helpers
+        return out
+
+    def _load_leaves(self) -> set[Node]:
+        """Loads: head values and scalars before the loop, rows and edges inside it."""
+        out = self.out
+        known: set[Node] = set()
+        heads = {a for n in self.nodes if n.level != "head" for a in n.args if a.level == "head"}
+        carried = {c.start for c in self.kernel.carries}
+        for n in self.nodes:
+            name = self.names[n] if n in self.names else ""
+            leaf = n.op if isinstance(n.op, Leaf) else None
+            if leaf and leaf.kind == "scalar":
+                out.scalars.append(leaf.name)
+            elif n in heads:
+                out.pointers.append(f"{name}_ptr")
+                at = "head" if not n.axes else f"head * {WIDTH[n.axes[0]]} + {COLUMN[n.axes[0]]}"
+                mask = f", mask={COLUMN[n.axes[0]]}_valid, other=0.0" if n.axes else ""
+                out.before.append(f"{name} = tl.load({name}_ptr + {at}{mask})")
+            elif n in self.kernel.edges:
+                out.pointers.append(f"{name}_edges_ptr")
+                out.edges = True
+                out.inside.append(f"{name} = {self._load_state(f'{name}_edges_ptr', n, 'slot')}")
+            elif n in self.kernel.kept or leaf and n not in carried and n.level != "head":
+                out.pointers.append(f"{name}_ptr")
+                out.inside.append(f"{name} = {self._load_rows(f'{name}_ptr', n)}")
+            elif n not in carried:
+                continue
+            known.add(n)
+        return known
+
+    def _load_rows(self, pointer: str, n: Node) -> str:
+        axis = "".join(a for a in tile_axes(n) if a != "t")
+        if not axis:
+            return f"tl.load({pointer} + at, mask=valid, other=0.0).to(tl.float32)"
+        self.out.helpers.add("_load")
+        return f"_load({pointer}, at, {COLUMN[axis]}, valid, {COLUMN[axis]}_valid, {WIDTH[axis]})"
+
+    def _state_base(self, pointer: str, n: Node, where: str) -> str:
+        return f"{pointer} + ({where} * H + head) * {' * '.join(WIDTH[a] for a in n.axes)}"
+
+    def _load_state(self, pointer: str, n: Node, where: str) -> str:
+        base = self._state_base(pointer, n, where)
+        if len(n.axes) == 1:
+            column = COLUMN[n.axes[0]]
+            return f"tl.load({base} + {column}, mask={column}_valid, other=0.0)"
+        self.out.helpers.add("_load")
+        return f"_load({base}, feature, channel, feature_valid, channel_valid, V)"
+
+    def _store_state(self, pointer: str, n: Node, where: str, lines: list[str], value: str) -> None:
+        self.out.pointers.append(pointer)
+        base = self._state_base(pointer, n, where)
+        if len(n.axes) == 1:
+            column = COLUMN[n.axes[0]]
+            mask = f"{column}_valid" + ("" if self.kernel.tile in n.axes else " & (tile == 0)")
+            lines.append(f"tl.store({base} + {column}, {value}, mask={mask})")
+        else:
+            self.out.helpers.add("_store")
+            lines.append(f"_store({base}, feature, channel, feature_valid, channel_valid, V, {value})")
+
+    def _carried_in(self) -> None:
+        for c in self.kernel.carries:
+            name = c.start.op.name
+            self.out.pointers.append(f"{name}_ptr")
+            self.out.before.append(f"{name} = {self._load_state(f'{name}_ptr', c.start, 'sequence')}")
+
+    def _store_edges(self) -> None:
+        for n in self.kernel.stores_edges:
+            self.out.edges = True
+            self._store_state(f"{n.op.name}_edges_ptr", n, "slot", self.out.inside, n.op.name)
+
+    def _statements(self, known: set[Node]) -> None:
+        out = self.out
+        for s in statements(self.kernel.roots(), known):
+            if isinstance(s, Compute):
+                self._assign(s.node, "")
+                continue
+            out.levels = True
+            for total in s.sums:
+                shape = ", ".join(EXTENT[a] for a in tile_axes(total))
+                out.inside.append(f"{self.names[total]} = tl.zeros([{shape}], tl.float32)")
+            out.inside.append("for level in tl.static_range(LEVELS):")
+            out.inside.append("    HALF: tl.constexpr = 2**level")
+            if any(isinstance(n.op, Mask) for n in s.body):
+                out.helpers.add("_siblings")
+                out.inside.append("    siblings = _siblings(row, HALF)")
+            for n in s.body:
+                self._assign(n, "    ")
+            for total in s.sums:
+                out.inside.append(f"    {self.names[total]} += {self.text.use(total.args[0])}")
+        out.counts = any("rows_here" in line for line in out.inside)
+
+    def _assign(self, node: Node, indent: str) -> None:
+        if node not in self.names or isinstance(node.op, Leaf) or node.level == "head":
+            return
+        text = self.text.value(node)
+        if text == self.names[node]:
+            return
+        self.out.inside.extend(self.note(f"{indent}{self.names[node]} = {text}", node, self.names))
+
+    def _store_rows(self, s: Store) -> None:
+        out = self.out
+        out.pointers.append(f"{s.name}_ptr")
+        axis = "".join(a for a in tile_axes(s.node) if a != "t")
+        value = self.text.use(s.node)
+        if axis:
+            out.helpers.add("_store")
+            out.inside.append(f"_store({s.name}_ptr, at, {COLUMN[axis]}, valid, {COLUMN[axis]}_valid, {WIDTH[axis]}, {value})")
+        elif s.kind == "partial":
+            out.partial_rows = True
+            out.inside.append(f"tl.store({s.name}_ptr + tile * rows * H + at, {value}, mask=valid)")
+        else:
+            out.inside.append(f"tl.store({s.name}_ptr + at, {value}, mask=valid & (tile == 0))")
+
+    def _store_accumulated(self, s: Store) -> None:
+        self.out.pointers.append(f"{s.name}_ptr")
+        axes = s.node.axes
+        where = "sequence" if self.kernel.tile in axes else "(tile * sequences + sequence)"
+        self.out.sequences |= self.kernel.tile not in axes
+        at = f"{s.name}_ptr + ({where} * H + head)"
+        if axes:
+            column = COLUMN[axes[0]]
+            self.out.after.append(f"tl.store({at} * {WIDTH[axes[0]]} + {column}, {s.name}, mask={column}_valid)")
+        else:
+            self.out.after.append(f"tl.store({at} + tl.arange(0, 1), {s.name})")
+
+    def _advanced(self, c: Carry) -> str:
+        name = c.start.op.name
+        write = self.text.use(c.write)
+        if c.decay is None:
+            return f"{name} + {write}"
+        decay = broadcast(self.text.use(c.decay), tile_axes(c.decay), list(c.start.axes))
+        return f"{name} * {operand(decay)} + {write}"

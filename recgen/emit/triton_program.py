@@ -1,0 +1,189 @@
+"""Program → Triton text, one tile per program.
+
+A value with axes is a tile: t and i have C rows, m has BM features, v has BV values. Row counts, masks and addresses use
+the names that the kernel template defines: `row`, `rows_here`, `valid`, `feature`, `channel`.
+"""
+from __future__ import annotations
+
+from functools import singledispatchmethod
+
+from recgen.algebra.calculus import is_zero_at_zero
+from recgen.algebra.program import (
+    Accumulate,
+    Add,
+    Between,
+    Contract,
+    Count,
+    Leaf,
+    Map,
+    Mask,
+    Node,
+    Op,
+    Rectangle,
+    Reduce,
+    Rename,
+    Rows,
+    Segment,
+    Unrows,
+    placeholder,
+)
+
+from .naming import Names, atom, operand
+from .triton_expr import TritonPrinter
+
+EXTENT = {"t": "C", "i": "C", "m": "BM", "v": "BV"}
+COLUMN = {"m": "feature", "v": "channel"}
+COUNTS = {
+    ("through", "chunk"): "tl.minimum(row + 1, rows_here).to(tl.float32)",
+    ("later", "chunk"): "tl.maximum(rows_here - 1 - row, 0).to(tl.float32)",
+    ("total", "chunk"): "rows_here.to(tl.float32)",
+    ("between", "chunk"): "tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)",
+    ("through", "level"): "(row % HALF + 1).to(tl.float32)",
+    ("later", "level"): "(HALF - 1 - row % HALF).to(tl.float32)",
+}
+
+
+def tile_axes(node: Node, hidden: str = "s") -> list[str]:
+    """The axes of a node's tile; the tree's levels are a loop, and so is time where there are no chunks."""
+    return [a for a in node.axes if a not in hidden]
+
+
+def broadcast(text: str, own: list[str], axes: list[str]) -> str:
+    """A tile as an operand of a tile with more axes."""
+    if own == axes or not own:
+        return text
+    return f"{atom(text)}[{', '.join(':' if a in own else 'None' for a in axes)}]"
+
+
+class TritonText:
+    """Prints the right-hand side of each statement; collects the helper functions that the text calls."""
+
+    def __init__(self, names: Names, hidden: str = "s") -> None:
+        self.names = names
+        self.hidden = hidden
+        self.helpers: set[str] = set()
+
+    def use(self, node: Node) -> str:
+        """A node as an operand: its variable, or its expression."""
+        return self.names[node] if node in self.names else self.value(node)
+
+    def value(self, node: Node) -> str:
+        """The expression that computes a node."""
+        return self._text(node.op, node)
+
+    def _aligned(self, node: Node, like: Node) -> str:
+        return broadcast(self.use(node), tile_axes(node, self.hidden), tile_axes(like, self.hidden))
+
+    @singledispatchmethod
+    def _text(self, op: Op, node: Node) -> str:
+        raise TypeError(f"no Triton text for {type(op).__name__}")
+
+    @_text.register
+    def _(self, op: Map, node: Node) -> str:
+        printer = TritonPrinter({placeholder(k): operand(self._aligned(a, node)) for k, a in enumerate(node.args)})
+        text = printer.text(op.expr)
+        self.helpers |= printer.helpers
+        return text
+
+    @_text.register
+    def _(self, op: Add, node: Node) -> str:
+        return " + ".join(self._aligned(a, node) for a in node.args)
+
+    @_text.register
+    def _(self, op: Rows, node: Node) -> str:
+        """Loads are zero beyond the end; only a value that is not zero at zero inputs has to be cut off again."""
+        return self.padded(node.args[0])
+
+    def padded(self, node: Node) -> str:
+        """A token value, zero outside of what exists."""
+        text = self.use(node)
+        axes = tile_axes(node, self.hidden)
+        return text if zero_when_padded(node) or not axes else f"tl.where({inside(axes)}, {text}, 0.0)"
+
+    @_text.register
+    def _(self, op: Unrows, node: Node) -> str:
+        return self.use(node.args[0])
+
+    @_text.register
+    def _(self, op: Rename, node: Node) -> str:
+        return self.use(node.args[0])
+
+    @_text.register
+    def _(self, op: Count, node: Node) -> str:
+        return COUNTS[op.kind, op.block]
+
+    @_text.register
+    def _(self, op: Segment, node: Node) -> str:
+        x, size = self.use(node.args[0]), "HALF" if op.block == "level" else "C"
+        if tile_axes(node) == ["t"] and op.block == "chunk":
+            self.helpers.add(f"_{op.kind}_rows")
+            return f"_{op.kind}_rows({x}, row)"
+        self.helpers.add(f"_{op.kind}")
+        return f"_{op.kind}({x}, {size}, C, {EXTENT[tile_axes(node)[1]]})"
+
+    @_text.register
+    def _(self, op: Between, node: Node) -> str:
+        self.helpers.add("_between")
+        return f"_between({self.use(node.args[0])}, row)"
+
+    @_text.register
+    def _(self, op: Rectangle, node: Node) -> str:
+        self.helpers.add("_rectangle")
+        return f"_rectangle({self.use(node.args[0])}, row)"
+
+    @_text.register
+    def _(self, op: Mask, node: Node) -> str:
+        keep = "row[:, None] >= row[None, :]" if op.kind == "causal" else "siblings"
+        return f"tl.where({keep}, {self.use(node.args[0])}, 0.0)"
+
+    @_text.register
+    def _(self, op: Contract, node: Node) -> str:
+        a, b = map(tile_axes, node.args)
+        x, y = map(self.use, node.args)
+        if len(a) == 2 and len(b) == 2:
+            self.helpers.add("_dot")
+            return _dot(x, a, y, b, op.over)
+        axes = [axis for axis in "timv" if axis in {*a, *b}]
+        product = f"{operand(broadcast(x, a, axes))} * {operand(broadcast(y, b, axes))}"
+        return f"tl.sum({product}, {axes.index(op.over)})"
+
+    @_text.register
+    def _(self, op: Reduce, node: Node) -> str:
+        return f"tl.sum({self.use(node.args[0])}, {tile_axes(node.args[0]).index(op.over)})"
+
+    @_text.register
+    def _(self, op: Accumulate, node: Node) -> str:
+        arg = node.args[0]
+        axes = tile_axes(arg)
+        text = self.use(arg)
+        if arg.level == "token":
+            text = f"tl.where({inside(axes)}, {text}, 0.0)"
+        return f"tl.sum({text}, {axes.index('t')})" if "t" in axes else text
+
+
+def zero_when_padded(node: Node) -> bool:
+    """Whether a token value is zero where every input it reads is zero, as loads are beyond the end."""
+    if isinstance(node.op, Leaf):
+        return node.level == "token"
+    if not isinstance(node.op, Map):
+        return False
+    symbols = [placeholder(k) for k, a in enumerate(node.args) if zero_when_padded(a)]
+    return bool(symbols) and is_zero_at_zero(node.op.expr, symbols)
+
+
+def inside(axes: list[str]) -> str:
+    """The mask of the elements of a tile that exist."""
+    parts = {"t": "valid", "m": "feature_valid", "v": "channel_valid"}
+    if len(axes) == 1:
+        return parts[axes[0]]
+    return " & ".join(f"{parts[a]}[{', '.join(':' if a == b else 'None' for b in axes)}]" for a in axes)
+
+
+def _dot(x: str, a: list[str], y: str, b: list[str], over: str) -> str:
+    """A matrix product with the result's axes in canonical order."""
+    out = [axis for axis in "timv" if axis in {*a, *b} and axis != over]
+    if out[0] in b:
+        x, a, y, b = y, b, x, a
+    left = x if a.index(over) == 1 else f"tl.trans({x})"
+    right = y if b.index(over) == 0 else f"tl.trans({y})"
+    return f"_dot({left}, {right}, DOT, PRECISION)"

@@ -1,0 +1,50 @@
+"""What is legal between the stages: run on every program and kernel before anything is printed from it."""
+from __future__ import annotations
+
+from recgen.algebra.program import AXES, Contract, Leaf, Node, Program, Reduce, Rows, Unrows, ordered
+
+from .kernels import Kernel
+from .tiling import partial_values
+
+
+class PlanError(ValueError):
+    """A program or kernel that no backend can run. It is a fault of the compiler, not of the spec."""
+
+
+def check_program(program: Program) -> None:
+    """Axes are known and ordered, operands have at most two besides the levels, and the stages do not mix."""
+    for n in program.nodes():
+        if n.axes != ordered(n.axes) or not set(n.axes) <= set(AXES):
+            raise PlanError(f"{n}: axes {n.axes} are not in canonical order")
+        if len([a for a in n.axes if a != "s"]) > 2:
+            raise PlanError(f"{n}: more than two axes; a tile has two")
+        if isinstance(n.op, (Contract, Reduce)) and n.op.over in n.axes:
+            raise PlanError(f"{n}: still has the axis {n.op.over} it sums over")
+        if isinstance(n.op, Rows) and n.args[0].level != "token" or isinstance(n.op, Unrows) and n.args[0].level != "chunk":
+            raise PlanError(f"{n}: crosses between tokens and chunk the wrong way")
+    for name, n in program.outputs.items():
+        if n.level == "chunk" or "s" in n.axes or "i" in n.axes:
+            raise PlanError(f"output {name}: {n} does not leave the chunk")
+    for c in program.carries:
+        for n in (c.decay, c.write):
+            if n is not None and not set(n.axes) <= set(c.axes):
+                raise PlanError(f"carry {c.name}: {n} varies along axes the carried value does not have")
+
+
+def check_kernel(kernel: Kernel) -> None:
+    """Every result is complete or stored as a partial one, every carried value is advanced, every read has a source."""
+    partial = partial_values(kernel.roots(), kernel.tile, kernel.kept)
+    for s in kernel.stores:
+        if (s.node in partial) != (s.kind == "partial") and not s.over_time:
+            raise PlanError(f"{kernel.name}: {s.name} is {'' if s.node in partial else 'not '}partial, stored as {s.kind}")
+    for c in kernel.carries:
+        if c.write in partial or c.decay in partial:
+            raise PlanError(f"{kernel.name}: the carried {c.name} would be advanced with one tile's part")
+    have = {c.start for c in kernel.carries} | set(kernel.edges) | set(kernel.kept)
+    for n in kernel.nodes():
+        if isinstance(n.op, Leaf) and n.op.kind == "carry" and n not in have:
+            raise PlanError(f"{kernel.name}: reads {n}, which it neither carries nor loads")
+
+
+def describe(node: Node) -> str:
+    return f"{node.name or type(node.op).__name__}[{', '.join(node.axes)}]"

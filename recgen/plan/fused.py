@@ -1,0 +1,196 @@
+"""The fused schedule: carried values stay in registers, one forward launch, and backward launches cut by what they carry.
+
+The adjoint is sliced at its boundary to the token stage: per quantity (query, key, value, log-decay, …) the terms of
+its gradient. Terms that need the gradient carried backwards go to kernels that walk the chunks in reverse; the others
+to a kernel that walks forwards and recomputes the carried state. A term that needs both reads the states that the
+forward walk stored at the chunks' edges. Each kernel tiles the axis that its results have, so every result is reduced
+over the other axis inside one program, and nothing is added atomically.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from recgen.algebra.program import Accumulate, Add, Carry, Contract, Node, Program, Unrows, topological
+
+from .kernels import Epilogue, Kernel, Store
+from .tiling import NotTileable, partial_values
+
+NAMES = {
+    (False, "m"): ("_chunk_backward_query", "gradients of what reads the state; walks forwards with the state"),
+    (True, "m"): ("_chunk_backward_key", "gradients of what writes to the state; walks backwards with its gradient"),
+    (True, "v"): ("_chunk_backward_value", "gradients of the values written; walks backwards with the state's gradient"),
+    (False, "v"): ("_chunk_backward_output", "gradients of what leaves the state; walks forwards with the state"),
+}
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Where the chunk stage hands a gradient to the token stage: Unrows(total), or a sum over time for a head."""
+    node: Node
+    terms: tuple[Node, ...]
+
+    @property
+    def name(self) -> str:
+        return self.node.name or self.node.args[0].name
+
+    @property
+    def tile(self) -> str:
+        return "v" if "v" in self.node.axes and "m" not in self.node.axes else "m"
+
+
+def fused(program: Program, adjoint: Program) -> tuple[Kernel, tuple[Kernel, ...], Epilogue]:
+    """The forward kernel, the backward kernels in launch order, and the epilogue."""
+    output = program.outputs["o"].args[0]
+    boundaries = [_boundary(n) for n in _boundary_nodes(adjoint)]
+    kept: tuple[Node, ...] = (output,) if output in adjoint.nodes() else ()
+    kept = _kept(program, _assign(program, adjoint, boundaries, kept), kept)
+    assigned = _assign(program, adjoint, boundaries, kept)
+    forward = Kernel("_chunk_forward", "outputs and the final state", "v", False, program.carries,
+                     (Store("o", program.outputs["o"], "output"),
+                      *(Store(n.name, n, "kept") for n in kept if n is not output)))
+    kernels, epilogue = _slices(program, adjoint, boundaries, assigned, kept)
+    partial_values(forward.roots(), forward.tile, ())
+    return forward, kernels, epilogue
+
+
+def _boundary_nodes(adjoint: Program) -> list[Node]:
+    """Unrows nodes, and head nodes that are sums over time."""
+    nodes = adjoint.nodes()
+    sums = [n for n in nodes if isinstance(n.op, Add) and n.level == "head" and isinstance(n.args[0].op, Accumulate)]
+    inside = {a for n in sums for a in n.args}
+    single = [n for n in nodes if isinstance(n.op, Accumulate) and n not in inside]
+    ahead = set(topological(c.write for c in adjoint.carries))
+    return [n for n in nodes if isinstance(n.op, Unrows) and n not in ahead] + sums + single
+
+
+def _boundary(node: Node) -> Boundary:
+    if isinstance(node.op, Unrows):
+        total = node.args[0]
+        return Boundary(node, total.args if isinstance(total.op, Add) else (total,))
+    return Boundary(node, node.args if isinstance(node.op, Add) else (node,))
+
+
+def _carried(node: Node, names: Iterable[Node], kept: Iterable[Node]) -> set[Node]:
+    return set(topological([node], set(kept))) & set(names)
+
+
+Assignment = dict[Node, dict[bool, tuple[Node, ...]]]  # boundary → direction → its terms there
+
+
+def _assign(program: Program, adjoint: Program, boundaries: list[Boundary], kept: tuple[Node, ...]) -> Assignment:
+    """Which terms of each boundary are computed walking forwards (False) and backwards (True)."""
+    states, grads = [c.start for c in program.carries], [c.start for c in adjoint.carries]
+    assigned: Assignment = {}
+    work: dict[bool, set[Node]] = {False: set(), True: set()}
+    mixed = []
+    for b in boundaries:
+        backwards = [t for t in b.terms if _carried(t, grads, kept)]
+        free = [t for t in b.terms if t not in backwards]
+        if backwards and any(_carried(t, states, kept) for t in free):
+            mixed.append((b, backwards, free))
+            continue
+        assigned[b.node] = {bool(backwards): b.terms}
+        work[bool(backwards)] |= set(topological(b.terms))
+    for b, backwards, free in mixed:
+        def cost(term: Node, direction: bool) -> int:
+            return sum(isinstance(n.op, Contract) for n in topological([term]) if n not in work[direction])
+        forwards = [t for t in free if _carried(t, states, kept) or cost(t, False) <= cost(t, True)]
+        assigned[b.node] = {False: tuple(forwards), True: tuple(t for t in b.terms if t not in forwards)}
+    return assigned
+
+
+def _kept(program: Program, assigned: Assignment, known: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Forward values that a backward kernel cannot compute from its tile, found by trying."""
+    forward = set(program.nodes())
+    kept = list(known)
+    for node, parts in assigned.items():
+        for terms in parts.values():
+            while True:
+                try:
+                    partial_values(terms, _boundary(node).tile, kept)
+                    break
+                except NotTileable as problem:
+                    new = [n for n in problem.needed if n in forward and "i" not in n.axes and "t" in n.axes]
+                    if not new:
+                        raise
+                    kept.extend(new)
+    return tuple(kept)
+
+
+def _slices(program: Program, adjoint: Program, boundaries: list[Boundary], assigned: Assignment,
+            kept: tuple[Node, ...]) -> tuple[tuple[Kernel, ...], Epilogue]:
+    g = program.graph
+    stores: dict[tuple[bool, str], list[Store]] = {}
+    totals: dict[Node, Node] = {}  # boundary → the node a kernel completes it with
+    home: dict[Node, tuple[bool, str]] = {}
+    sums: dict[Node, list[Store]] = {}
+    for b in boundaries:
+        parts = assigned[b.node]
+        whole = all(not (set(p) & partial_values(p, b.tile, kept)) for p in parts.values()) and b.node.level == "token"
+        loaded: list[Node] = []
+        for direction in sorted(parts):
+            terms = g.add(*parts[direction], *loaded)
+            piece = g.unrows(terms) if b.node.level == "token" else g.add(*parts[direction])
+            last = direction == max(parts)
+            if whole and last:
+                totals[b.node], home[b.node] = piece, (direction, b.tile)
+            elif whole:
+                name = f"{b.name}_part"
+                stores.setdefault((direction, b.tile), []).append(Store(name, piece, "part"))
+                loaded = [g.leaf(name, "kept", b.node.axes, "chunk")]
+            else:
+                way = "reverse" if direction else "forward"
+                store = Store(f"{b.name}_{way}", piece, "partial")
+                stores.setdefault((direction, b.tile), []).append(store)
+                sums.setdefault(b.node, []).append(store)
+    late: dict[str, Node] = {}
+    boundary_nodes = {b.node for b in boundaries}
+    for name, out in adjoint.outputs.items():
+        needs = boundary_nodes & set(topological([out], boundary_nodes))
+        places = {home.get(n) for n in needs}
+        if len(places) == 1 and None not in places:
+            stores.setdefault(places.pop(), []).append(Store(name, g.replace(out, totals), "output"))
+        else:
+            late[name] = out
+    return _kernels(program, adjoint, stores, kept), Epilogue({n: tuple(s) for n, s in sums.items()}, late)
+
+
+def _kernels(program: Program, adjoint: Program, stores: dict[tuple[bool, str], list[Store]],
+             kept: tuple[Node, ...]) -> tuple[Kernel, ...]:
+    states = {c.start: c for c in program.carries}
+    kernels: list[Kernel] = []
+    first_reverse = True
+    for direction, tile in sorted(stores, key=lambda k: (k[0], k[1])):
+        results = tuple(stores[direction, tile])
+        own = adjoint.carries if direction else program.carries
+        carries = _needed([s.node for s in results], own, kept, always=direction and first_reverse)
+        name, purpose = NAMES[direction, tile]
+        kernel = Kernel(name, purpose, tile, direction, carries, results, kept, stores_ends=direction and first_reverse)
+        used = set(kernel.nodes())
+        edges = tuple(s for s in states if direction and s in used)
+        kernels.append(replace(kernel, kept=tuple(n for n in kept if n in used), edges=edges))
+        first_reverse = first_reverse and not direction
+    edges = tuple(dict.fromkeys(e for k in kernels for e in k.edges))
+    return tuple(_with_edges(k, [states[e] for e in edges], states) if i == 0 and edges else k
+                 for i, k in enumerate(kernels))
+
+
+def _needed(roots: list[Node], carries: tuple[Carry, ...], kept: tuple[Node, ...], always: bool) -> tuple[Carry, ...]:
+    """The carried values that the roots depend on, directly or through the hand-over of another one."""
+    needed: list[Carry] = list(carries) if always else []
+    while True:
+        ends = [n for c in needed for n in (c.decay, c.write) if n is not None]
+        used = set(topological([*roots, *ends], set(kept)))
+        more = [c for c in carries if c.start in used and c not in needed]
+        if not more:
+            return tuple(c for c in carries if c in needed)
+        needed.extend(more)
+
+
+def _with_edges(kernel: Kernel, wanted: list[Carry], states: dict[Node, Carry]) -> Kernel:
+    """The forward walk also stores the carried values at the chunks' edges, for the kernels that walk backwards."""
+    if kernel.reverse:
+        raise ValueError("no kernel walks forwards to store the states that a backward walk needs")
+    carries = tuple(c for c in states.values() if c in kernel.carries or c in wanted)
+    return replace(kernel, carries=carries, stores_edges=tuple(c.start for c in wanted))

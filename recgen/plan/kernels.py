@@ -1,0 +1,78 @@
+"""The kernel plan: a small typed IR between the algebra's programs and Triton text.
+
+A kernel runs one program per sequence, head and tile of its tiled axis, walks the chunks in order (or backwards), holds
+carried values in registers, and stores per-token, per-head or per-chunk results. What it computes is a slice of a
+tensor program; addresses, loops and launches are the template's.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recgen.algebra.program import Carry, Leaf, Node, Program, topological
+
+
+@dataclass(frozen=True)
+class Store:
+    """A result that leaves a kernel.
+
+    kind: output (the operator's output or a gradient, in its tensor's dtype), kept (float32, for a later kernel),
+    partial (float32, one slice per tile of the kernel, to be summed), or part (float32, completed by a later kernel).
+    `over_time` results are accumulated over all chunks and stored once per sequence and head.
+    """
+    name: str
+    node: Node
+    kind: str
+
+    @property
+    def over_time(self) -> bool:
+        return self.node.level == "head"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One launch. `edges` are carried values of the other direction, read per chunk from where `stores_edges` left them."""
+    name: str
+    purpose: str
+    tile: str
+    reverse: bool
+    carries: tuple[Carry, ...]
+    stores: tuple[Store, ...]
+    kept: tuple[Node, ...] = ()
+    edges: tuple[Node, ...] = ()
+    stores_edges: tuple[Node, ...] = ()
+    stores_ends: bool = True
+
+    def roots(self) -> tuple[Node, ...]:
+        ends = [n for c in self.carries for n in (c.decay, c.write) if n is not None]
+        return (*(s.node for s in self.stores), *ends)
+
+    def nodes(self) -> list[Node]:
+        return topological(self.roots(), set(self.kept))
+
+    def leaves(self) -> list[Node]:
+        return [n for n in self.nodes() if isinstance(n.op, Leaf) or n in self.kept]
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What is left for torch after the last kernel: sums over tiles, and the token stage of per-head gradients."""
+    sums: dict[Node, tuple[Store, ...]]
+    outputs: dict[str, Node]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything the emitter needs: programs for torch, kernels and epilogue for Triton, factorisation and sizes.
+
+    `chunk_sizes` are the sizes a caller may ask for, `chunk_size` the default one, and `longest_chunk` bounds the chunk
+    of the parallel form: 0 where nothing does.
+    """
+    program: Program
+    adjoint: Program
+    factorisation: str
+    chunk_sizes: tuple[int, ...]
+    chunk_size: int
+    longest_chunk: int
+    forward: Kernel
+    backward: tuple[Kernel, ...]
+    epilogue: Epilogue

@@ -1,0 +1,34 @@
+"""The plan stage: sizes, then schedule, each checked before the next stage sees it."""
+from __future__ import annotations
+
+from recgen.algebra.derive import EXPONENT, Derivation
+
+from .check import check_kernel, check_program
+from .fused import fused
+from .kernels import Plan
+
+SIZES = (16, 32, 64, 128)
+PRODUCTS = 64  # rows that keep a matrix product's tiles full where one product makes all pair weights
+LEVELS = 16  # rows where every level of the pair tree costs a product: fewer levels, and the state is cheap to hand on
+
+
+def plan(derivation: Derivation) -> Plan:
+    """The kernels and sizes for a derived recurrence."""
+    program, adjoint = derivation.program, derivation.adjoint
+    check_program(program)
+    check_program(adjoint)
+    longest = _longest_chunk(derivation)
+    sizes = tuple(s for s in SIZES if not longest or s <= longest)
+    default = LEVELS if derivation.factorisation == "tree" else min(PRODUCTS, max(sizes))
+    forward, backward, epilogue = fused(program, adjoint)
+    for kernel in (forward, *backward):
+        check_kernel(kernel)
+    return Plan(program, adjoint, derivation.factorisation, sizes, default, longest, forward, backward, epilogue)
+
+
+def _longest_chunk(derivation: Derivation) -> int:
+    """The longest chunk whose plain factors keep float32's digits; 0 where no factor can grow."""
+    if derivation.factorisation != "plain" or not derivation.recurrence.structure or derivation.bounds is None:
+        return 0
+    reach = EXPONENT / max(-derivation.bounds.lo, EXPONENT / 65536)
+    return 1 << (int(reach).bit_length() - 1)

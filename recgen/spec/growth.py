@@ -1,0 +1,43 @@
+"""That a decay never makes the state grow: its logarithm is at most 0 for all inputs, parameters and heads."""
+
+from __future__ import annotations
+
+from recgen.algebra.bounds import Interval, bounds
+from recgen.spec.axes import tensors_in
+from recgen.spec.context import Context
+from recgen.spec.model import Decay
+
+_ROUNDING = 1e-12
+
+
+def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors: dict) -> None:
+    """Adds a problem when the log-decay can be positive, or when the declared bounds cannot be right."""
+    try:
+        found = bounds(decay.log.tree)
+    except (ValueError, ArithmeticError, TypeError, NotImplementedError, RecursionError) as error:
+        if decay.bounds is None:
+            fix = "write it in a simpler way, or declare `bounds: [lo, 0]`"
+            context.refuse_at(path, f"the range of this log-decay is not known: {error or type(error).__name__}", fix)
+        return
+    if decay.bounds is not None:
+        declared = Interval(*decay.bounds)
+        if found.lo > declared.hi + _ROUNDING or found.hi < declared.lo - _ROUNDING:
+            reason = f"the declared bounds {declared} cannot hold: the log-decay lies in {found}"
+            context.refuse_at(path, reason, f"write bounds: [{found.lo:g}, {min(found.hi, 0.0):g}]")
+    elif found.hi > _ROUNDING:
+        wanted = "value" if path[-1] == "value" else "log"
+        reason = f"the log-decay can be positive, it lies in {found}: the state would grow without limit"
+        context.refuse_at(path, reason, _rewrite(decay, wanted, tensors))
+
+
+def _rewrite(decay: Decay, wanted: str, tensors: dict) -> str:
+    """An expression of the same kind that is never positive."""
+    used = [tensor.name for tensor in tensors_in(decay.log, tensors)]
+    declare = "declare `bounds: [lo, 0]` if its inputs keep it there"
+    if decay.type == "gated":
+        example = f"logsigmoid({used[0]})" if wanted == "log" else f"sigmoid({used[0]})"
+        return f"write e.g. {wanted}: {example}, or {declare}"
+    if decay.type == "learned":
+        example = f"-exp({used[0]})" if wanted == "log" else f"exp(-exp({used[0]}))"
+        return f"write e.g. {wanted}: {example}, or {declare}"
+    return "write a negative number or expression" if wanted == "log" else "write a value above 0, up to 1"

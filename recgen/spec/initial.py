@@ -1,0 +1,63 @@
+"""Random initial values of parameters: functions that only an `init` expression may use, once.
+
+An emitter recognises a draw by its class (`isinstance(node, Draw)`) and reads `node.args`, which are expressions in the
+head index and the sizes.
+"""
+
+from __future__ import annotations
+
+from sympy import Expr, Function
+
+from recgen.algebra.functions import LANGUAGE, Fn
+
+
+class Draw(Function):
+    """An independent random number for each element of the parameter."""
+
+    nargs = 2
+    is_commutative = True
+    is_real = True
+
+
+class Uniform(Draw):
+    """uniform(lo, hi): uniform on [lo, hi)."""
+
+
+class Normal(Draw):
+    """normal(mean, std): Gaussian."""
+
+
+class LogUniform(Draw):
+    """loguniform(lo, hi): exp of uniform(log(lo), log(hi)), with 0 < lo < hi."""
+
+    is_positive = True
+
+
+def _checked(kind: type[Draw], name: str, rule: str) -> Fn:
+    def build(first: Expr, second: Expr) -> Expr:
+        if first.is_number and second.is_number and not _possible(kind, first, second):
+            raise ValueError(f"{name}({first}, {second}) is empty: {rule}")
+        return kind(first, second)
+
+    return Fn(name, (2, 2), build, (kind.__doc__ or "").rstrip("."))
+
+
+def _possible(kind: type[Draw], first: Expr, second: Expr) -> bool:
+    if kind is Normal:
+        return bool(second >= 0)
+    return bool(first < second) and (kind is Uniform or bool(first > 0))
+
+
+DRAWS: dict[str, Fn] = {
+    "uniform": _checked(Uniform, "uniform", "the first number must be below the second"),
+    "normal": _checked(Normal, "normal", "the standard deviation must not be negative"),
+    "loguniform": _checked(LogUniform, "loguniform", "it needs 0 < lo < hi"),
+}
+
+INITIAL: dict[str, Fn] = {**LANGUAGE, **DRAWS}
+"""The functions an `init` expression may use."""
+
+
+def is_random(tree: Expr) -> bool:
+    """Whether the initial value is drawn, and so differs from one construction to the next."""
+    return bool(tree.has(Draw))

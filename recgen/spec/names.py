@@ -1,0 +1,108 @@
+"""Which names a spec may give, and what is said of the ones it may not.
+
+Every input and parameter becomes an argument of the emitted functions, and the operator's name becomes a file's name.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+import sys
+
+from recgen.algebra.functions import LANGUAGE
+from recgen.spec.initial import DRAWS
+
+MAX_NAME = 40
+
+STATE_NAMES: dict[str, str] = {
+    "S": "the state",
+    "z": "the normalizer's state",
+    "n": "the normalizer",
+    "y": "the unnormalised output",
+    "o": "the output",
+}
+"""Names that the recurrence gives to what it computes; an input or a parameter may still be declared under them."""
+
+LANGUAGE_NAMES: dict[str, str] = {
+    "x": "the argument of a feature map",
+    "h": "the head index",
+    "B": "the batch size",
+    "T": "the number of tokens",
+    "H": "the number of heads",
+    "K": "the key width",
+    "V": "the value width",
+    "M": "the number of features",
+    "C": "the chunk size",
+}
+
+ARGUMENT_NAMES = frozenset(
+    {
+        *("scale", "initial_state", "output_final_state", "cu_seqlens", "mode", "backend", "schedule", "chunk_size"),
+        *("state", "dtype", "device", "seed", "self"),
+    }
+)
+"""Keyword arguments that every emitted function has."""
+
+MODULE_NAMES = frozenset({"torch", "triton", "tl", "nn", "math", "F", "np", "os", "sys"})
+"""Modules that an emitted file may use; an argument of that name would hide them."""
+
+_OPERATOR_NAMES = frozenset({"torch", "triton", "recgen", "numpy"}) | frozenset(sys.stdlib_module_names)
+
+_BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
+
+
+def refuse_tensor_name(name: str) -> tuple[str, str] | None:
+    """(reason, fix) when an input or parameter may not be called so, None when it may."""
+    refused = _refuse_identifier(name)
+    if refused:
+        return refused
+    if name in LANGUAGE_NAMES:
+        return f"{name} already means {LANGUAGE_NAMES[name]}", f"call it {_other(name)}"
+    if name in ARGUMENT_NAMES:
+        return f"{name} is already an argument of the emitted functions", f"call it {_other(name)}"
+    if name in LANGUAGE or name in DRAWS:
+        return f"{name} is a function of the expression language", f"call it {_other(name)}"
+    if name in MODULE_NAMES or name in _BUILTINS:
+        return f"{name} would hide Python's own {name} in the emitted module", f"call it {_other(name)}"
+    return None
+
+
+def refuse_operator_name(name: str) -> tuple[str, str] | None:
+    """(reason, fix) when an operator or a decay family may not be called so, None when it may."""
+    refused = _refuse_identifier(name)
+    if refused:
+        return refused
+    if name in _OPERATOR_NAMES:
+        return f"a file called {name}.py would hide the module {name}", f"call it {_other(name)}"
+    return None
+
+
+def _refuse_identifier(name: str) -> tuple[str, str] | None:
+    if not name:
+        return "the name is empty", "write a name"
+    if len(name) > MAX_NAME:
+        return f"the name is longer than {MAX_NAME} characters", "choose a shorter one"
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        return f"{ascii(name)} is no name: letters a–z, digits and _ make one", f"call it {_spelled(name)}"
+    if keyword.iskeyword(name):
+        return f"{name} is a keyword of Python, in which it becomes an argument", f"call it {_other(name)}"
+    if name.startswith("_"):
+        return "names that begin with _ are kept for the emitted module", f"call it {_spelled(name)}"
+    return None
+
+
+def _other(name: str) -> str:
+    return {"lambda": "lam", "x": "u", "h": "g", "B": "b_in", "C": "c_in"}.get(name, f"{name}_in")
+
+
+_GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "λ": "lam", "ω": "omega", "ζ": "zeta", "π": "pi"}
+
+
+def _spelled(name: str) -> str:
+    """The nearest name that is one."""
+    plain = "".join(_GREEK.get(character, character) for character in name[:MAX_NAME])
+    plain = re.sub(r"[^A-Za-z0-9_]+", "_", plain).strip("_").lstrip("0123456789_")
+    if not plain or keyword.iskeyword(plain):
+        return "my_name"
+    return plain

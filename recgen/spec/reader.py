@@ -1,0 +1,276 @@
+"""YAML text → Spec. Everything that is wrong with a spec is found before the first error is raised."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from recgen.errors import SpecError
+from recgen.spec.context import Context
+from recgen.spec.decay import DecayParts, read_decay
+from recgen.spec.document import MAX_BYTES, Scalar, decode, parse_document
+from recgen.spec.families import FamilyReading, family_constants, find_family, read_family
+from recgen.spec.growth import check_growth
+from recgen.spec.model import DEFAULT_ROLES, Decay, Expr, Normalizer, Spec, Tensor
+from recgen.spec.names import refuse_operator_name
+from recgen.spec.roles import (
+    IDENTITY,
+    ONE,
+    default_role,
+    read_feature_map,
+    read_key_weight,
+    read_readout,
+    read_role,
+    read_rotation,
+    read_scale,
+)
+from recgen.spec.shape import SpecShape, check_shape
+from recgen.spec.source import Source, listing, near
+from recgen.spec.syntax import names_in, parse
+from recgen.spec.tensors import read_inputs, read_params
+from recgen.spec.together import check_together, check_used
+from recgen.spec.tokens import ExpressionError
+from recgen.spec.write import to_yaml
+
+Folders = Iterable[str | os.PathLike[str]]
+
+_SMALLEST_EPS = 1e-37
+_IMPLIED = {"q": "B T H K", "k": "B T H K", "v": "B T H V"}
+
+
+def read(path: str | os.PathLike[str], *, families: Folders = ()) -> Spec:
+    """The spec in a file. `families`: folders with decay families, beside the built-in ones.
+
+    Raises SpecError with every problem of the file, a missing or unreadable file among them.
+    """
+    path = Path(path)
+    try:
+        if not path.is_file():
+            what = "this is a folder, not a file" if path.is_dir() else "there is no such file"
+            raise SpecError(Source(str(path), "").problem(0, "", what, _nearby(path)))
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise SpecError(Source(str(path), "").problem(0, "", f"the file cannot be read: {error}")) from None
+    return _Reader(Source(str(path), decode(data, str(path))), path.parent, families).spec()
+
+
+def read_text(text: str, filename: str = "<spec>", *, families: Folders = ()) -> Spec:
+    """The spec in a text. `filename` is what errors call it; family paths are relative to its folder.
+
+    Raises SpecError with every problem of the text.
+    """
+    return _Reader(Source(filename, text), Path(filename).parent, families).spec()
+
+
+def read_dict(content: Mapping[str, Any], *, families: Folders = ()) -> Spec:
+    """The spec in plain data, as `Spec.as_dict` gives it. Errors are located in the YAML text of the same content.
+
+    Raises SpecError with every problem, TypeError for values that YAML does not have.
+    """
+    return read_text(to_yaml(content), "<dict>", families=families)
+
+
+def _nearby(path: Path) -> str:
+    folder = path.parent
+    if path.is_dir() or not folder.is_dir():
+        return "give the path of a YAML file"
+    close = near(path.name, [entry.name for entry in folder.glob("*.yaml")])
+    return f"did you mean {folder / close}?" if close else "give the path of a YAML file"
+
+
+class _Reader:
+    """One spec being read."""
+
+    def __init__(self, source: Source, folder: Path, families: Folders) -> None:
+        self.context = Context(source, parse_document(source))
+        self.folder = folder
+        self.families = tuple(families)
+
+    def spec(self) -> Spec:
+        context, findings = self.context, self.context.findings
+        shape = check_shape(context.root, SpecShape, context.source, findings)
+        findings.raise_if_any()
+        assert shape is not None
+        refused = refuse_operator_name(shape.name)
+        if refused:
+            context.refuse_at(("name",), *refused)
+        family = self._family(shape)
+        inputs, params = self._tensors(shape, family)
+        tensors = {tensor.name: tensor for tensor in (*inputs, *params)}
+        decay = family.decay if family else self._decay(shape, tensors) if shape.decay.family is None else None
+        roles = {role: self._role(role, shape, tensors) for role in DEFAULT_ROLES}
+        query_map, key_map = (self._feature_map(side, shape, tensors) for side in ("query", "key"))
+        weight, is_log = read_key_weight(context, shape, tensors)
+        readout = read_readout(context, shape.readout, tensors, shape.state)
+        rotation = read_rotation(context, shape.rotation, tensors) if shape.rotation else None
+        scale = read_scale(context, shape.scale, tensors) if shape.scale else ONE
+        normalizer = self._normalizer(shape)
+        expressions = [*roles.values(), query_map, key_map, weight, readout.gate, rotation, scale]
+        expressions.append(decay.log if decay else None)
+        check_together(context, shape, tensors, decay)
+        findings.raise_if_any()
+        check_used(context, tensors, [expr for expr in expressions if expr], {readout.bonus, readout.skip})
+        findings.raise_if_any()
+        assert decay is not None and scale is not None and query_map is not None and key_map is not None
+        return Spec(
+            name=shape.name,
+            title=shape.title,
+            cite=shape.cite,
+            decay=decay,
+            inputs=tuple(inputs),
+            params=tuple(params),
+            query=roles["query"],
+            key=roles["key"],
+            value=roles["value"],
+            query_map=query_map,
+            key_map=key_map,
+            key_weight=weight,
+            log_key_weight=is_log,
+            normalizer=normalizer,
+            readout=readout,
+            rotation=rotation,
+            causal=shape.causal,
+            state=shape.state,
+            scale=scale,
+            source=context.source.text,
+            path=context.source.file,
+        )
+
+    def _family(self, shape: SpecShape) -> FamilyReading | None:
+        """The family that the decay names, with the spec's constants and bounds."""
+        context, decay = self.context, shape.decay
+        if decay.family is None:
+            for name in decay.constants:
+                position = context.key_position("decay", "constants", name)
+                context.refuse(position, name, "constants belong to a family", "write the number into the expression")
+            return None
+        for key in ("type", "per", "log", "value"):
+            if getattr(decay, key) is not None:
+                reason = f"{key} comes from the family {decay.family}"
+                context.refuse(context.key_position("decay", key), key, reason, f"remove {key}, or the family")
+        try:
+            found = find_family(decay.family, self.folder, self.families)
+            if isinstance(found, str):
+                context.refuse_at(("decay", "family"), *found.split("\n", 1))
+                return None
+            known = family_constants(found)
+            for name in decay.constants:
+                if name not in known:
+                    position = context.key_position("decay", "constants", name)
+                    fix = f"its constants are {listing(known, 'and')}" if known else "remove it: the family has none"
+                    context.refuse(position, name, f"the family {decay.family} has no constant {name[:40]!r}", fix)
+            constants = {name: value for name, value in decay.constants.items() if name in known}
+            return read_family(found, constants, self._bounds(shape))
+        except SpecError as error:
+            context.findings.extend(error.problems)
+        except OSError as error:
+            context.refuse_at(("decay", "family"), f"the family cannot be read: {error.strerror}")
+        return None
+
+    def _bounds(self, shape: SpecShape) -> tuple[float, float] | None:
+        if shape.bounds is not None and shape.decay.bounds is not None:
+            self.context.refuse_at(("bounds",), "the bounds are given here and in the decay", "keep one of them")
+        return shape.decay.bounds or shape.bounds
+
+    def _decay(self, shape: SpecShape, tensors: Mapping[str, Tensor]) -> Decay | None:
+        context, decay = self.context, shape.decay
+        bounds = self._bounds(shape)
+        if decay.type is None and context.node("decay") is not None:
+            position = context.key_position("decay")
+            reason, fix = "the decay has no type", "add type: fixed, learned or gated, or name a family"
+            context.refuse(position, "decay", reason, fix)
+            return None
+        if decay.type in (None, "none"):
+            for path in (("decay", "per"), ("decay", "bounds"), ("bounds",)):
+                if context.node(*path) is not None:
+                    reason = f"without a decay, {path[-1]} means nothing"
+                    context.refuse(context.key_position(*path), path[-1], reason, "remove it, or give the decay a type")
+        parts = DecayParts(decay.type or "none", decay.per or "head", decay.log, decay.value, bounds, ("decay",))
+        read = read_decay(context, parts, tensors)
+        if read is not None and read.type != "none":
+            check_growth(context, ("decay", "log" if decay.value is None else "value"), read, tensors)
+        return read
+
+    def _tensors(self, shape: SpecShape, family: FamilyReading | None) -> tuple[list[Tensor], list[Tensor]]:
+        """All inputs and all parameters in call order: q k v that are implied, the spec's own, then the family's."""
+        context = self.context
+        declared = read_inputs(context, shape.inputs)
+        params = read_params(context, shape.params)
+        for name in [name for name in shape.params if name in shape.inputs]:
+            context.refuse(context.key_position("params", name), name, f"{name} is declared as an input", "rename one")
+        own = {tensor.name: tensor for tensor in (*declared, *params)}
+        implied = [
+            Tensor(name, tuple(axes.split()), "input", None, context.source.location(context.root.start))
+            for name, axes in self._implied(shape).items()
+            if name not in own
+        ]
+        own |= {tensor.name: tensor for tensor in implied}
+        brought = [tensor for tensor in (*family.inputs, *family.params) if self._brings(tensor, own)] if family else []
+        inputs = implied + declared + [tensor for tensor in brought if tensor.role == "input"]
+        return inputs, params + [tensor for tensor in brought if tensor.role != "input"]
+
+    def _implied(self, shape: SpecShape) -> dict[str, str]:
+        """q, k and v, each unless its role is written without it."""
+        if shape.state == "vector":
+            return {"v": "B T D"} if self._uses("v", shape.value) else {}
+        roles = {"q": shape.query, "k": shape.key, "v": shape.value}
+        return {name: _IMPLIED[name] for name, scalar in roles.items() if self._uses(name, scalar)}
+
+    @staticmethod
+    def _uses(name: str, scalar: Scalar | None) -> bool:
+        if scalar is None:
+            return True
+        try:
+            return name in {found.name for found in names_in(parse(scalar.text))}
+        except ExpressionError:
+            return True
+
+    def _brings(self, tensor: Tensor, own: Mapping[str, Tensor]) -> bool:
+        """Whether a family's tensor is added; one of that name in the spec takes its place when the axes agree."""
+        if tensor.name not in own:
+            return True
+        mine = own[tensor.name]
+        is_input = mine.role == "input"
+        if mine.axes != tensor.axes or is_input != (tensor.role == "input"):
+            group = "inputs" if is_input else "params"
+            kind = "an input" if tensor.role == "input" else "a parameter"
+            reason = f"the family has {kind} {tensor.name} of its own, with the axes {tensor.layout}"
+            self.context.refuse(self.context.key_position(group, tensor.name), tensor.name, reason, "rename yours")
+        return False
+
+    def _role(self, role: str, shape: SpecShape, tensors: Mapping[str, Tensor]) -> Expr:
+        """query, key or value; the default one also where the written one is wrong, which is noted."""
+        scalar = getattr(shape, role)
+        default = default_role(role, shape.state)
+        if scalar is not None:
+            return read_role(self.context, role, scalar, tensors, shape.state) or default
+        expected = {"query": "B T H K", "key": "B T H K", "value": "B T D" if shape.state == "vector" else "B T H V"}
+        tensor = tensors.get(default.text)
+        if tensor is not None and tensor.layout != expected[role]:
+            group = "inputs" if tensor.role == "input" else "params"
+            reason = f"{tensor.name} is the {role}, with the axes {expected[role]}"
+            fix = f"write {expected[role]}, or state another {role}: "
+            self.context.refuse_at((group, tensor.name), reason, fix + f"`{role}: …`")
+        return default
+
+    def _feature_map(self, side: str, shape: SpecShape, tensors: Mapping[str, Tensor]) -> Expr | None:
+        scalar = getattr(shape.feature_map, side)
+        if scalar is None:
+            return IDENTITY
+        both = isinstance(self.context.node("feature_map"), Scalar)
+        return read_feature_map(self.context, ("feature_map",) if both else ("feature_map", side), scalar, tensors)
+
+    def _normalizer(self, shape: SpecShape) -> Normalizer:
+        kind, eps = shape.normalizer.kind, shape.normalizer.eps
+        path = ("normalizer", "eps")
+        if kind != "sum":
+            if eps is not None:
+                self.context.refuse_at(path, f"the normalizer {kind} has no eps", "remove it")
+            return Normalizer(kind)
+        if eps is not None and not _SMALLEST_EPS <= eps <= 1:
+            reason = "eps keeps the denominator from being 0, so it is above 0 and at most 1 in float32"
+            self.context.refuse_at(path, reason, "write eps: 1e-6")
+        return Normalizer(kind, 1e-6 if eps is None else float(eps))

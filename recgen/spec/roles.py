@@ -1,0 +1,175 @@
+"""Query, key, value, their feature maps, weight, readout, rotation and scale: the expressions beside the decay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+
+from recgen.algebra.functions import LANGUAGE
+from recgen.spec.axes import check_axes
+from recgen.spec.context import Context
+from recgen.spec.document import Scalar
+from recgen.spec.expression import Scope
+from recgen.spec.model import FEATURE, HEAD, PAIR, SIZES, Expr, Readout, Tensor, symbol
+from recgen.spec.shape import ReadoutShape, SpecShape
+from recgen.spec.source import listing, near
+
+ONE = Expr("1", sympy.Integer(1))
+IDENTITY = Expr("x", FEATURE)
+
+NAMED_MAPS: dict[str, str] = {
+    "identity": "x",
+    "elu_plus_one": "elu(x) + 1",
+    "square": "x ** 2",
+    **{name: f"{name}(x)" for name, function in LANGUAGE.items() if function.arity == (1, 1)},
+}
+"""Feature maps that have a name; every function of one argument is one under its own name."""
+
+_WIDTH = {"query": "K", "key": "K", "value": "V"}
+
+
+def token_scope(what: str, tensors: Mapping[str, Tensor], state: str) -> Scope:
+    """An expression of one token: inputs, parameters, the head index and the sizes."""
+    symbols = {name: tensor.symbol for name, tensor in tensors.items()}
+    if state == "matrix":
+        symbols |= {"h": HEAD, **{size: SIZES[size] for size in ("H", "K", "V")}}
+    elsewhere = {"x": ("x is the argument of a feature map, and this is none", "use inputs and parameters")}
+    return Scope(what, symbols, elsewhere)
+
+
+def read_role(context: Context, role: str, scalar: Scalar, tensors: Mapping[str, Tensor], state: str) -> Expr | None:
+    """query, key or value as an expression of one token."""
+    if state == "vector" and role != "value":
+        context.refuse(context.key_position(role), role, f"a vector state has no {role}", f"remove {role}")
+        return None
+    expr = context.expression(scalar, token_scope(f"the {role}", tensors, state))
+    if expr is None:
+        return None
+    width = "D" if state == "vector" else _WIDTH[role]
+    allowed = "BTD" if state == "vector" else f"BTH{width}"
+    layout = "B T D" if state == "vector" else f"B T H {width}"
+    fix = f"use inputs and parameters whose axes are among {layout}, one of them with {width}"
+    sound = check_axes(context, (role,), expr, tensors, allowed, f"the {role} has the axes {layout}", fix, width)
+    return expr if sound else None
+
+
+def read_feature_map(
+    context: Context, path: tuple[str, ...], scalar: Scalar, tensors: Mapping[str, Tensor]
+) -> Expr | None:
+    """A named map, or an expression in x and parameters, applied to each channel by itself."""
+    if scalar.text in NAMED_MAPS:
+        scalar = Scalar(NAMED_MAPS[scalar.text], True, scalar.start, scalar.end, scalar.raw)
+    symbols: dict[str, sympy.Symbol] = {"x": FEATURE, "h": HEAD, "H": SIZES["H"], "K": SIZES["K"]}
+    symbols |= {name: tensor.symbol for name, tensor in tensors.items() if tensor.role != "input"}
+    elsewhere = {
+        name: (f"{name} is an input, and a feature map sees one channel, x", "write it in `query:` or `key:`")
+        for name, tensor in tensors.items()
+        if tensor.role == "input"
+    }
+    close = near(scalar.text, NAMED_MAPS) if scalar.text.isidentifier() else None
+    if close and scalar.text not in symbols and scalar.text not in elsewhere:
+        elsewhere[scalar.text] = (f"there is no feature map {scalar.text[:40]}", f"did you mean {close}?")
+    expr = context.expression(scalar, Scope("the feature map", symbols, elsewhere))
+    if expr is None:
+        return None
+    if FEATURE not in expr.tree.free_symbols:
+        fix = f"write an expression in x, or one of {listing(sorted(NAMED_MAPS))}"
+        context.refuse_at(path, "a feature map depends on its argument x", fix)
+        return None
+    fix = "give its parameters axes among H K"
+    sound = check_axes(context, path, expr, tensors, "HK", "a feature map acts on each key channel by itself", fix)
+    return expr if sound else None
+
+
+def read_key_weight(context: Context, shape: SpecShape, tensors: Mapping[str, Tensor]) -> tuple[Expr, bool]:
+    """The weight w_t of what a token adds, or its logarithm and True."""
+    weight, path = shape.key_weight, ("key_weight",)
+    if isinstance(context.node(*path), Scalar):
+        scalar, is_log = weight.value, False
+    else:
+        given = [key for key in ("value", "log") if getattr(weight, key) is not None]
+        if len(given) == 2:
+            context.refuse_at(path, "value and log both state the weight", "keep one: value = exp(log)")
+            return ONE, False
+        if not given:
+            if context.node(*path) is not None:
+                context.refuse_at(path, "the weight has no expression", "write key_weight: {log: …} or key_weight: …")
+            return ONE, False
+        scalar, is_log, path = getattr(weight, given[0]), given[0] == "log", (*path, given[0])
+    expr = context.expression(scalar, token_scope("the key weight", tensors, shape.state)) if scalar else None
+    allowed = "BTD" if shape.state == "vector" else "BTHKV"
+    if expr is None or not check_axes(context, path, expr, tensors, allowed, "a weight", "declare other axes"):
+        return ONE, False
+    return expr, is_log
+
+
+def read_readout(context: Context, shape: ReadoutShape, tensors: Mapping[str, Tensor], state: str) -> Readout:
+    """Before or after the update, the current token's bonus, the skip connection and the output gate."""
+    axes = {"bonus": "D", "skip": "D"} if state == "vector" else {"bonus": "HK", "skip": "HV"}
+    names: dict[str, str | None] = {"bonus": shape.bonus, "skip": shape.skip}
+    for key, name in names.items():
+        if name is not None:
+            _check_parameter(context, key, name, tensors, axes[key])
+    if shape.bonus is not None and shape.kind == "inclusive":
+        reason = "a bonus weighs the current token, which an inclusive readout has in its state already"
+        context.refuse(context.key_position("readout", "bonus"), "bonus", reason, "write kind: exclusive")
+    gate = None
+    if shape.gate is not None:
+        gate = context.expression(shape.gate, token_scope("the output gate", tensors, state))
+        allowed, fix = ("BTD", "B T D") if state == "vector" else ("BTHV", "B T H V")
+        if gate is not None:
+            what, fix = f"the gate multiplies an output of axes {fix}", "use inputs and parameters with these axes"
+            check_axes(context, ("readout", "gate"), gate, tensors, allowed, what, fix)
+    return Readout(shape.kind, shape.bonus, shape.skip, gate)
+
+
+def _check_parameter(context: Context, key: str, name: str, tensors: Mapping[str, Tensor], axes: str) -> None:
+    path = ("readout", key)
+    params = [tensor.name for tensor in tensors.values() if tensor.role != "input"]
+    if name not in params:
+        close = near(name, params)
+        example = f"declare it: params: {{{key[0]}: {{axes: {' '.join(axes)}, init: 1}}}}"
+        fix = f"did you mean {close}?" if close else example
+        context.refuse_at(path, f"{key} names a parameter, and {name[:40]!r} is none", fix)
+    elif set(tensors[name].axes) - set(axes):
+        reason = f"{key} has axes among {' '.join(axes)}, and {name} has {tensors[name].layout}"
+        context.refuse_at(path, reason, f"declare {name} with axes: {' '.join(axes)}")
+
+
+def read_rotation(context: Context, scalar: Scalar, tensors: Mapping[str, Tensor]) -> Expr | None:
+    """The angle by which a pair of channels turns from one token to the next: an expression of the pair's index i."""
+    symbols: dict[str, sympy.Symbol] = {"i": PAIR, "h": HEAD, "H": SIZES["H"], "K": SIZES["K"]}
+    symbols |= {name: tensor.symbol for name, tensor in tensors.items() if tensor.role != "input" and name != "i"}
+    elsewhere: dict[str, Any] = {
+        name: (f"{name} is an input, and a rotation depends on the position alone", "use i, h, H, K and parameters")
+        for name, tensor in tensors.items()
+        if tensor.role == "input"
+    }
+    if "i" in tensors:
+        at = tensors["i"]
+        group = "inputs" if at.role == "input" else "params"
+        context.refuse(context.key_position(group, "i"), "i", "i is the pair's index in a rotation", "call it i_in")
+    expr = context.expression(scalar, Scope("the rotation", symbols, elsewhere))
+    if expr is not None:
+        fix = "use parameters with axes: H"
+        check_axes(context, ("rotation",), expr, tensors, "H", "a rotation turns whole pairs of channels", fix)
+    return expr
+
+
+def read_scale(context: Context, scalar: Scalar, tensors: Mapping[str, Tensor]) -> Expr | None:
+    """The factor σ of the output, from the sizes."""
+    elsewhere = {
+        name: (f"{name} does not enter the scale, one number for all tokens and heads", "use K, V, H and numbers")
+        for name in ("h", "x", "M", *tensors)
+    }
+    return context.expression(scalar, Scope("the scale", {s: SIZES[s] for s in ("K", "V", "H")}, elsewhere))
+
+
+def default_role(role: str, state: str) -> Expr:
+    """q, k or v; 1 for the query and the key of a vector state."""
+    if state == "vector" and role != "value":
+        return ONE
+    name = {"query": "q", "key": "k", "value": "v"}[role]
+    return Expr(name, symbol(name))

@@ -1,0 +1,77 @@
+"""Declared inputs and parameters: their names, axes and initial values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from recgen.spec.context import Context
+from recgen.spec.expression import Scope
+from recgen.spec.initial import INITIAL
+from recgen.spec.model import HEAD, SIZES, Tensor
+from recgen.spec.names import refuse_tensor_name
+from recgen.spec.shape import ParamShape
+from recgen.spec.values import Axes
+
+_PARAM_ORDER = "HMKVD"
+_INPUT_LAYOUTS = ("B T H", "B T H K", "B T H V", "B T H K V", "B T D")
+
+
+def read_inputs(context: Context, declared: Mapping[str, Axes]) -> list[Tensor]:
+    """The inputs of a document, in its order; what is wrong with one is added to the context."""
+    tensors = []
+    for name, axes in declared.items():
+        _check_name(context, "inputs", name)
+        layout = " ".join(axes.letters)
+        if layout not in _INPUT_LAYOUTS:
+            reason = f"an input has one value per token, with the axes in the order B T H K V, not {layout or 'none'}"
+            context.refuse_at(("inputs", name), reason, f"write one of: {', '.join(_INPUT_LAYOUTS)}")
+        at = context.source.location(context.key_position("inputs", name))
+        tensors.append(Tensor(name, axes.letters, "input", None, at))
+    return tensors
+
+
+def read_params(context: Context, declared: Mapping[str, ParamShape]) -> list[Tensor]:
+    """The parameters and buffers of a document, in its order, with their initial values."""
+    tensors = []
+    for name, shape in declared.items():
+        _check_name(context, "params", name)
+        _check_param_axes(context, name, shape.axes)
+        init = None
+        if shape.init is None:
+            reason = f"{name} has no initial value, and none is guessed"
+            context.refuse(context.key_position("params", name), name, reason, "add `init: 0`, or an expression")
+        else:
+            init = context.expression(shape.init, _init_scope(name, shape.axes))
+        at = context.source.location(context.key_position("params", name))
+        tensors.append(Tensor(name, shape.axes.letters, "buffer" if shape.buffer else "param", init, at))
+    return tensors
+
+
+def _check_name(context: Context, group: str, name: str) -> None:
+    refused = refuse_tensor_name(name)
+    if refused:
+        context.refuse(context.key_position(group, name), name, *refused)
+
+
+def _check_param_axes(context: Context, name: str, axes: Axes) -> None:
+    given = axes.letters
+    path = ("params", name, "axes")
+    per_token = [letter for letter in given if letter in "BT"]
+    if per_token:
+        reason = f"a parameter has no {per_token[0]} axis: it is the same for every token of every sequence"
+        context.refuse_at(path, reason, f"declare {name} under inputs, or drop the axis")
+    elif not given:
+        context.refuse_at(path, "a parameter has at least one axis", "write axes: H for one number per head")
+    elif list(given) != sorted(given, key=_PARAM_ORDER.index):
+        ordered = " ".join(sorted(given, key=_PARAM_ORDER.index))
+        context.refuse_at(path, "axes are written in the order H M K V D", f"write {ordered}")
+
+
+def _init_scope(name: str, axes: Axes) -> Scope:
+    symbols = dict(SIZES)
+    elsewhere = {}
+    if "H" in axes.letters:
+        symbols["h"] = HEAD
+    else:
+        elsewhere["h"] = (f"h is the head index, and {name} has no head axis", f"add H to the axes of {name}")
+    return Scope(f"the initial value of {name}", symbols, elsewhere, functions=INITIAL)

@@ -1,0 +1,50 @@
+"""Checks that span several keys of a spec: whether they fit each other, and whether everything declared is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from recgen.spec.context import Context
+from recgen.spec.model import Decay, Expr, Tensor
+from recgen.spec.shape import SpecShape
+
+
+def check_together(context: Context, shape: SpecShape, tensors: Mapping[str, Tensor], decay: Decay | None) -> None:
+    """What single keys cannot show: whether they fit each other."""
+    vector, per = shape.state == "vector", decay.per if decay and decay.type != "none" else None
+    if per is not None and vector != (per == "channel"):
+        reason = "a vector state decays per: channel" if vector else "per: channel belongs to a vector state"
+        path = ("decay", "per") if context.node("decay", "per") else ("decay",)
+        context.refuse(context.position(*path), context.text(*path), reason, "write per: channel and state: vector")
+    for tensor in tensors.values():
+        if ("D" in tensor.axes) != vector and (vector or "D" in tensor.axes):
+            group = "inputs" if tensor.role == "input" else "params"
+            reason = f"{tensor.name} has the axes {tensor.layout}, and a {shape.state} state has "
+            reason += "channels D, no heads" if vector else "heads with K and V, no channels D"
+            context.refuse_at((group, tensor.name), reason, f"write {_fitting(tensor, vector)}")
+    for key in ("feature_map", "rotation") if vector else ():
+        if context.node(key) is not None:
+            context.refuse(context.key_position(key), key, f"a vector state has no {key}", "remove it")
+    if not shape.causal:
+        reason = "with causal: false every token sees every other, so nothing decays with distance"
+        if per is not None:
+            context.refuse(context.key_position("decay"), "decay", reason, "remove the decay")
+        if shape.readout.kind == "exclusive":
+            reason = "with causal: false there is no state before a token"
+            context.refuse(context.position("readout"), "", reason, "remove kind: exclusive")
+
+
+def check_used(context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], named: set[str | None]) -> None:
+    """Refuses inputs and parameters on which nothing depends: they would be arguments without effect."""
+    used = {symbol.name for expr in exprs for symbol in expr.tree.free_symbols} | named
+    for name, tensor in tensors.items():
+        if name not in used:
+            group = "inputs" if tensor.role == "input" else "params"
+            position = context.key_position(group, name)
+            context.refuse(position, name, f"nothing depends on {name}", "remove it, or use it")
+
+
+def _fitting(tensor: Tensor, vector: bool) -> str:
+    if vector:
+        return "B T D" if tensor.role == "input" else "axes: D"
+    return "B T H K or B T H V" if tensor.role == "input" else "axes: H, H K or H V"

@@ -1,0 +1,136 @@
+"""Running one form of a module on a case's data: outputs, final state, gradients, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from .build import Data
+from .case import Case
+from .profile import Profile, accepted
+
+States = tuple[Tensor, ...]
+Results = dict[str, Tensor]
+OUTPUT, STATE, GRADIENT = "output", "state", "gradient"
+
+
+def kind(name: str) -> str:
+    """`output`, `state` or `gradient`: the first word of a result's name."""
+    return name.split(" ", 1)[0]
+
+
+@contextmanager
+def loud_memory() -> Iterator[None]:
+    """torch.empty gives NaN, so that a cell that is read before it is written shows in the results."""
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+
+
+def _times(profile: Profile, tensors: Mapping[str, Tensor], start: int, stop: int | None) -> dict[str, Tensor]:
+    """The inputs cut to tokens start … stop; parameters as they are."""
+    cut = {}
+    for name, x in tensors.items():
+        axes = profile.axes(name)
+        axis = axes.index("T") if name in profile.inputs and "T" in axes else None
+        cut[name] = x if axis is None else x.narrow(axis, start, (x.shape[axis] if stop is None else stop) - start)
+    return cut
+
+
+def _token(profile: Profile, tensors: Mapping[str, Tensor], t: int) -> dict[str, Tensor]:
+    one = {}
+    for name, x in tensors.items():
+        axes = profile.axes(name)
+        one[name] = x.select(axes.index("T"), t) if name in profile.inputs and "T" in axes else x
+    return one
+
+
+def _steps(
+    profile: Profile, case: Case, tensors: Mapping[str, Tensor], tokens: int, initial: States | None, zero: States
+) -> tuple[Tensor, States]:
+    """`step` once per token, from `initial` or from a zero state."""
+    state = profile.module.State(*(zero if initial is None else initial))
+    outputs = []
+    for t in range(tokens):
+        o, state = profile.module.step(**_token(profile, tensors, t), state=state, scale=case.scale)
+        outputs.append(o)
+    return (torch.stack(outputs, 1) if outputs else torch.zeros(())), tuple(state)
+
+
+def _call(
+    profile: Profile,
+    case: Case,
+    form: str,
+    tensors: Mapping[str, Tensor],
+    tokens: int,
+    initial: States | None,
+    data: Data,
+    final: bool,
+) -> tuple[Tensor, States | None]:
+    if form == "step":
+        zero = tuple(torch.zeros_like(s, memory_format=torch.contiguous_format) for s in data.state_cotangents)
+        o, state = _steps(profile, case, tensors, tokens, initial, zero)
+        if tokens == 0:
+            o = torch.zeros_like(data.output_cotangent[:, :0])
+        return o, state if final else None
+    function = getattr(profile.module, form)
+    options: dict[str, object] = {"scale": case.scale, "initial_state": initial, "output_final_state": final}
+    if data.offsets is not None:
+        options["cu_seqlens"] = data.offsets
+    if case.chunk_size is not None:
+        options.update(accepted(function, {"chunk_size": case.chunk_size}))
+    if form != "naive" and case.backend:
+        options.update(accepted(function, {"backend": case.backend}))
+    o, state = function(**tensors, **options)
+    return o, None if state is None else tuple(state)
+
+
+def _forward(profile: Profile, case: Case, data: Data) -> tuple[Tensor, States | None]:
+    if case.split is None:
+        return _call(profile, case, case.form, data.tensors, case.T, data.initial, data, case.final)
+    head = _times(profile, data.tensors, 0, case.split)
+    tail = _times(profile, data.tensors, case.split, None)
+    first, carried = _call(profile, case, case.form, head, case.split, data.initial, data, True)
+    rest, state = _call(profile, case, case.then, tail, case.T - case.split, carried, data, case.final)
+    return torch.cat([first, rest], 1), state
+
+
+def _results(profile: Profile, case: Case, data: Data, o: Tensor, state: States | None) -> Results:
+    results = {OUTPUT: o.detach()}
+    for name, s in zip(profile.state, state or (), strict=False):
+        results[f"{STATE} {name}"] = s.detach()
+    leaves = data.leaves()
+    pairs = [(o, data.output_cotangent)] if case.loss in ("both", "output") else []
+    if case.loss in ("both", "state"):
+        pairs += list(zip(state or (), data.state_cotangents, strict=False))
+    pairs = [(x, cotangent.to(x.dtype)) for x, cotangent in pairs if x.requires_grad]
+    if leaves and pairs:
+        outputs, cotangents = zip(*pairs, strict=True)
+        grads = torch.autograd.grad(outputs, list(leaves.values()), cotangents, allow_unused=True)
+    else:
+        grads = [None] * len(leaves)
+    for (name, leaf), grad in zip(leaves.items(), grads, strict=True):
+        results[f"{GRADIENT} {name}"] = torch.zeros_like(leaf) if grad is None else grad.detach()
+    return results
+
+
+def run_form(profile: Profile, case: Case, data: Data) -> Results:
+    """Run the case's form (or its two forms, the state carried over) forward and backward.
+
+    Returns `output`, `state S`, …, `gradient q`, …, `gradient initial 0`, …; a gradient that autograd gives as None
+    is zeros. Whatever the module raises passes through."""
+    with loud_memory():
+        o, state = _forward(profile, case, data)
+        return _results(profile, case, data, o, state)
+
+
+def run_naive(profile: Profile, case: Case, data: Data) -> Results:
+    """Run `naive` over the whole sequence on `data`, whatever form the case names; the same names as `run_form`."""
+    o, state = _call(profile, case, "naive", data.tensors, case.T, data.initial, data, case.final)
+    return _results(profile, case, data, o, state)

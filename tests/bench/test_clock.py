@@ -1,0 +1,32 @@
+"""Interleaved times: who runs when, and what the medians and ratios say."""
+
+from __future__ import annotations
+
+import pytest
+
+from recgen.bench.clock import Times, interleave, quartiles, ratios
+
+
+def test_contenders_take_turns_and_the_warm_up_is_not_timed() -> None:
+    calls: list[str] = []
+    times = interleave({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=3, warmup=2)
+    assert calls == ["a", "b"] * 5
+    assert [len(t.seconds) for t in times.values()] == [3, 3]
+    assert all(second >= 0 for t in times.values() for second in t.seconds)
+
+
+def test_no_round_is_refused() -> None:
+    with pytest.raises(ValueError, match="rounds must be at least 1, got 0"):
+        interleave({}, rounds=0)
+
+
+def test_the_ratio_is_that_of_the_medians_with_the_spread_of_the_rounds() -> None:
+    slow, fast = Times((4.0, 6.0, 8.0)), Times((2.0, 2.0, 4.0))
+    ratio, (low, high) = ratios(slow, fast)
+    assert ratio == 3.0
+    assert (low, high) == (2.0, 3.0)
+
+
+def test_quartiles_are_the_middle_half() -> None:
+    assert quartiles([1.0, 2.0, 3.0, 4.0, 5.0]) == (2.0, 4.0)
+    assert quartiles([3.0, 1.0]) == (1.0, 3.0)

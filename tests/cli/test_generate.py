@@ -1,0 +1,94 @@
+"""recgen generate: writes, or with --check only compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from recgen.resources import catalogue
+
+Command = Callable[..., Result]
+WriteSpec = Callable[..., Path]
+
+pytestmark = pytest.mark.usefixtures("small_compiler")
+
+FIXED = "decay: {type: fixed, value: 0.5}"
+
+
+def test_each_spec_becomes_a_file_of_its_name(recgen_command: Command, write_spec: WriteSpec, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = recgen_command("generate", write_spec("a", file="x.yaml"), write_spec("b", FIXED), "retnet", "-o", out)
+    assert result.exit_code == 0
+    assert sorted(path.name for path in out.iterdir()) == ["a.py", "b.py", "retnet.py"]
+    assert f"b → {out / 'b.py'}" in result.stdout
+
+
+def test_check_passes_on_what_was_generated(recgen_command: Command, write_spec: WriteSpec, tmp_path: Path) -> None:
+    spec = write_spec("a")
+    recgen_command("generate", spec, "-o", tmp_path)
+    result = recgen_command("generate", spec, "-o", tmp_path, "--check")
+    assert result.exit_code == 0
+    assert "up to date" in result.stdout
+
+
+def test_check_shows_what_differs_and_names_what_is_missing(
+    recgen_command: Command, write_spec: WriteSpec, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    recgen_command("generate", write_spec("a", FIXED), "-o", out)
+    before = (out / "a.py").read_bytes()
+    changed, new = write_spec("a", "decay: {type: fixed, value: 0.25}"), write_spec("b")
+    result = recgen_command("generate", changed, new, "-o", out, "--check")
+    assert result.exit_code == 1
+    assert '-LOG_DECAY = "-log(2)"' in result.stderr
+    assert '+LOG_DECAY = "-log(4)"' in result.stderr or '+LOG_DECAY = "-2*log(2)"' in result.stderr
+    assert f"{out / 'b.py'}: missing" in result.stderr
+    assert "2 of 2 modules" in result.stderr
+    assert (out / "a.py").read_bytes() == before
+    assert not (out / "b.py").exists()
+
+
+def test_a_long_difference_is_cut(recgen_command: Command, write_spec: WriteSpec, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("".join(f"line {number}\n" for number in range(500)))
+    result = recgen_command("generate", write_spec("a"), "-o", tmp_path, "--check")
+    assert result.exit_code == 1
+    assert "more lines" in result.stderr
+    assert len(result.stderr.splitlines()) < 60
+
+
+def test_a_difference_of_line_ends_alone_is_one(
+    recgen_command: Command, write_spec: WriteSpec, tmp_path: Path
+) -> None:
+    spec = write_spec("a")
+    recgen_command("generate", spec, "-o", tmp_path)
+    file = tmp_path / "a.py"
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    result = recgen_command("generate", spec, "-o", tmp_path, "--check")
+    assert result.exit_code == 1
+    assert "only line ends differ" in result.stderr
+
+
+def test_two_specs_of_one_name_are_refused(recgen_command: Command, write_spec: WriteSpec, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = recgen_command("generate", write_spec("a"), write_spec("a", FIXED, file="other.yaml"), "-o", out)
+    assert result.exit_code == 2
+    assert "2 specs are called 'a'" in result.stderr
+    assert not out.exists()
+
+
+def test_nothing_is_written_when_one_spec_is_bad(
+    recgen_command: Command, write_spec: WriteSpec, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    result = recgen_command("generate", write_spec("a"), write_spec("b", "deccay: none"), "-o", out)
+    assert result.exit_code == 2
+    assert not out.exists()
+
+
+def test_the_whole_catalogue_has_one_name_each(recgen_command: Command, tmp_path: Path) -> None:
+    result = recgen_command("generate", *catalogue().values(), "-o", tmp_path)
+    assert result.exit_code == 0
+    assert {path.stem for path in tmp_path.glob("*.py")} == set(catalogue())

@@ -1,0 +1,27 @@
+"""One arrangement for the whole suite.
+
+Triton reads TRITON_INTERPRET when it is imported, so it is set here, before anything imports torch or Triton: every
+kernel that a test launches runs in Triton's interpreter, on CPU tensors. Compiling kernels for real targets needs a
+process without it: `tests/generated/offline_worker.py` runs in processes of its own.
+"""
+from __future__ import annotations
+
+import os
+import sys
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+if "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") != "1":
+    raise RuntimeError("something imported Triton before tests/conftest.py could ask for its interpreter")
+os.environ["TRITON_INTERPRET"] = "1"
+
+import pytest  # noqa: E402
+
+MARKERS = {
+    "interpreter": "runs Triton kernels in Triton's interpreter",
+    "offline": "compiles Triton kernels for GPUs that are not in this machine",
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")

@@ -1,0 +1,67 @@
+"""Compiles what emitted modules launch for one target, in a process that has never seen Triton's interpreter.
+
+    python -m tests.generated.offline_worker JOBS.json RESULTS.json
+
+A job: operator, target, mode, dtype, sizes (B T H K V), chunk_size or null, documents (a number, or null), backward.
+A result adds: error (text or null), seconds, and kernels: name, registers, spill, shared, launches, hash, tf32, narrow.
+"""
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import torch
+
+from recgen.verify.offline import Compiled, Kernel, offline
+from tests.generated.ir import narrow_products
+from tests.generated.support import draw, draw_state, emitted
+
+
+def launch(job: dict[str, Any]) -> None:
+    """Forward, and backward with every input, an initial state, and gradients of output and final state."""
+    module = emitted(job["operator"])
+    values = draw(module, **job["sizes"], dtype=getattr(torch, job["dtype"]))
+    documents = job["documents"]
+    T = job["sizes"]["T"]
+    offsets = None if documents is None else torch.arange(documents + 1) * T // documents
+    leaves = {n: x.requires_grad_(job["backward"]) for n, x in values.items()}
+    start = {n: x.requires_grad_(job["backward"]) for n, x in draw_state(module, values, N=documents).items()}
+    o, final = module.operator(**leaves, initial_state=module.State(**start), output_final_state=True,
+                               cu_seqlens=offsets, mode=job["mode"], backend="triton", chunk_size=job["chunk_size"])
+    if job["backward"]:
+        torch.autograd.backward([o, *final], [torch.zeros_like(x) for x in (o, *final)])
+
+
+def describe(kernel: Kernel) -> dict[str, Any]:
+    machine = "ptx" if "ptx" in kernel.files else "amdgcn"
+    text = kernel.text(machine)
+    return {"name": kernel.name, "hash": kernel.hash, "registers": kernel.registers, "spill": kernel.spill,
+            "shared": kernel.shared, "launches": kernel.launches, "tf32": "tf32" in text or "xf32" in text,
+            "narrow": narrow_products(kernel.text("ttir"))}
+
+
+def work(job: dict[str, Any]) -> dict[str, Any]:
+    begin = time.perf_counter()
+    error: str | None = None
+    compiled: Compiled
+    with offline(job["target"]) as compiled:
+        try:
+            launch(job)
+        except Exception as problem:  # a kernel that fails in any way is a result, not the end of the others
+            error = f"{type(problem).__name__}: {problem}"[:2000]
+    kernels = [describe(kernel) for kernel in compiled.kernels.values() if kernel.files]
+    return {**job, "error": error, "seconds": time.perf_counter() - begin, "kernels": kernels}
+
+
+def main(jobs_path: str, results_path: str) -> None:
+    with open(jobs_path) as file:
+        jobs = json.load(file)
+    results = [work(job) for job in jobs]
+    with open(results_path, "w") as file:
+        json.dump(results, file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,166 @@
+"""Strong decay, no decay, and resets: finite and right in every form, where products of exponentials would overflow."""
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from tests.generated.support import (
+    CHUNK,
+    CHUNK_TRITON,
+    DECAYED,
+    NO_DECAY_INPUT,
+    Form,
+    Values,
+    assert_matches,
+    assert_same_bits,
+    call,
+    draw,
+    draw_state,
+    each_form,
+    emitted,
+    relative_error,
+    run,
+    truth,
+)
+
+STRENGTHS = (-0.5, -1.0, -1.3, -1.4, -2.0, -5.0, -20.0, -80.0)
+CHUNK_SIZES = {CHUNK: (16, 32, 64, 128), CHUNK_TRITON: (16, 64)}
+
+
+def options(form: Form) -> list[dict[str, int]]:
+    return [{"chunk_size": c} for c in CHUNK_SIZES[form]] if form in CHUNK_SIZES else [{}]
+
+
+def assert_form_matches(name: str, form: Form, values: Values, *, note: object) -> None:
+    module = emitted(name)
+    expected = truth(module, values)
+    for option in options(form):
+        assert_matches(run(module, form, values, **option), expected, note=f"{note} {option}")
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", DECAYED)
+def test_constant_log_decay_of_any_strength(name: str, form: Form) -> None:
+    for strength in STRENGTHS:
+        values = draw(emitted(name), T=200, H=1, log_decay=strength)
+        assert_form_matches(name, form, values, note=strength)
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", DECAYED)
+def test_at_strength_20_only_the_current_token_is_left(name: str, form: Form) -> None:
+    module = emitted(name)
+    values = draw(module, T=200, H=1, log_decay=-20.0)
+    o = call(module, form, values)["o"]
+    q, k, v = (values[n].double() for n in "qkv")
+    alone = (q * k).sum(-1, keepdim=True) * v * q.shape[-1] ** -0.5
+    assert relative_error(o, alone) <= 1e-6
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", ["simple_gla", "gla"])
+def test_a_jump_of_minus_100_at_every_16th_token(name: str, form: Form) -> None:
+    module = emitted(name)
+    jumps = torch.where(torch.arange(200) % 16 == 15, -100.0, 0.0).reshape(1, 200, 1)
+    values = draw(module, T=200, H=1, log_decay=jumps if name == "simple_gla" else jumps[..., None])
+    assert_form_matches(name, form, values, note="jumps")
+
+
+@pytest.mark.parametrize("form", each_form())
+def test_one_channel_decays_and_the_others_do_not(form: Form) -> None:
+    channels = torch.zeros(16)
+    channels[3] = -20
+    assert_form_matches("gla", form, draw(emitted("gla"), T=200, H=1, log_decay=channels), note="one channel")
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", ["learned_decay", "simple_gla"])
+def test_scalar_gate_of_minus_4(name: str, form: Form) -> None:
+    """Above the diagonal of a chunk of 64 the exponents reach +252: the mask enters before the exponential."""
+    module = emitted(name)
+    values = draw(module, T=200, H=1, log_decay=-4.0)
+    option = {"chunk_size": 64} if form in CHUNK_SIZES else {}
+    assert_matches(run(module, form, values, **option), truth(module, values))
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", ["simple_gla", "gla"])
+def test_gradients_stay_right_with_gate_logits_100_times_normal(name: str, form: Form) -> None:
+    module = emitted(name)
+    values = draw(module, T=256, H=1)
+    values["g"] = values["g"] * 100
+    state = draw_state(module, values)
+    expected = truth(module, values, state)
+    found = run(module, form, values, state)
+    assert_matches(found, expected)
+    assert relative_error(found["d g"], expected["d g"]) <= 1e-5
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", DECAYED)
+def test_a_ragged_tail_does_not_decay_the_state(name: str, form: Form) -> None:
+    """A gate activation turns the zeros of a padded row into a decay: the final state must not see it."""
+    module = emitted(name)
+    values = draw(module, T=70, H=1)
+    state = draw_state(module, values, size=10.0)
+    option = {"chunk_size": 64} if form in CHUNK_SIZES else {}
+    assert_matches(run(module, form, values, state, loss="state", **option), truth(module, values, state, loss="state"))
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", DECAYED)
+def test_no_decay_equals_the_undecayed_operator(name: str, form: Form) -> None:
+    module = emitted(name)
+    values = draw(module, T=100, H=1)
+    gate, value = NO_DECAY_INPUT[name]
+    o = {}
+    for never in (value, -math.inf if name == "learned_decay" else math.inf):
+        values[gate] = torch.full_like(values[gate], never)
+        o[never] = call(module, form, values)["o"]
+        q, k, v = (values[n].double() for n in "qkv")
+        scores = torch.einsum("bthk,bihk->bhti", q, k).tril() * q.shape[-1] ** -0.5
+        assert relative_error(o[never], torch.einsum("bhti,bihv->bthv", scores, v)) <= 1e-5
+    assert torch.equal(*o.values())
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", ["simple_gla", "gla"])
+def test_no_decay_at_every_second_token(name: str, form: Form) -> None:
+    module = emitted(name)
+    values = draw(module, T=100, H=1)
+    values["g"][:, ::2] = 1e4
+    assert_form_matches(name, form, values, note="every second")
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", ["simple_gla", "gla"])
+def test_a_gate_of_minus_infinity_is_a_hard_reset(name: str, form: Form) -> None:
+    """It equals running the parts separately, with finite gradients; the gate itself gets none."""
+    module = emitted(name)
+    values = draw(module, T=70, H=1)
+    cuts = (20, 41, 64)
+    values["g"][:, list(cuts)] = -math.inf
+    found = run(module, form, values, loss="output")
+    assert all(bool(x.isfinite().all()) for x in found.values())
+    assert not found["d g"][:, list(cuts)].any()
+    bounds = (0, *cuts, 70)
+    for begin, end in zip(bounds, bounds[1:], strict=False):
+        part = {n: x[:, begin:end].double() for n, x in values.items()}
+        part["g"][:, 0] = 0.0  # the first gate decays an empty state
+        o, _ = module.naive(**part)
+        assert relative_error(found["o"][:, begin:end], o) <= 1e-5
+
+
+@pytest.mark.parametrize("form", each_form())
+def test_a_reset_of_one_channel_leaves_the_others(form: Form) -> None:
+    module = emitted("gla")
+    values = draw(module, T=70, H=1)
+    values["g"][:, 30, :, 5] = -math.inf
+    finite = {n: x.clone() for n, x in values.items()}
+    finite["g"][:, 30, :, 5] = -1e9
+    found = run(module, form, values, loss="output")
+    assert all(bool(x.isfinite().all()) for x in found.values())
+    assert_same_bits(found, run(module, form, finite, loss="output"))
+

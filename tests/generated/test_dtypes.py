@@ -1,0 +1,114 @@
+"""16-bit inputs, mixtures, autocast: as accurate as eager code at least, and each gradient has its input's dtype."""
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from tests.generated import eager
+from tests.generated.support import (
+    FORMS,
+    OPERATORS,
+    Form,
+    Values,
+    assert_same_bits,
+    call,
+    draw,
+    draw_state,
+    each_form,
+    emitted,
+    relative_error,
+    run,
+    truth,
+)
+
+WIDE = (torch.float32, torch.bfloat16)
+
+
+def assert_as_accurate_as_eager(found: Values, expected: Values, reference: Values, *, note: object = "") -> None:
+    """1.1 times the error of the eager code, everything against float64."""
+    for name, x in expected.items():
+        allowed = 1.1 * relative_error(reference[name], x)
+        assert relative_error(found[name], x) <= allowed, f"{note} {name}: allowed {allowed:.1e}"
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("with_state", [False, True], ids=["empty", "initial_state"])
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", OPERATORS)
+def test_16_bits_are_as_accurate_as_eager_code(name: str, form: Form, with_state: bool, dtype: torch.dtype) -> None:
+    module = emitted(name)
+    values = draw(module, T=70, H=2, K=32, V=16, dtype=dtype)
+    state = draw_state(module, values) if with_state else None
+    found = run(module, form, values, state)
+    assert found["o"].dtype == dtype and all(found[n].dtype == torch.float32 for n in module.STATE)
+    assert_as_accurate_as_eager(found, truth(module, values, state), eager.run(module, values, state), note=form)
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", OPERATORS)
+def test_mixed_dtypes_work_or_are_refused(name: str, form: Form) -> None:
+    """q, k, v of one dtype; gate, parameter and initial state each of another."""
+    module = emitted(name)
+    rest = [n for n in ("g", "w") if n in (*module.INPUTS, *module.PARAMS)]
+    for of_qkv, of_rest, of_state in itertools.product(WIDE, WIDE if rest else WIDE[:1], WIDE):
+        values = draw(module, T=20, H=1, K=8, V=8)
+        state = draw_state(module, values)
+        values = {n: x.to(of_rest if n in rest else of_qkv) for n, x in values.items()}
+        state = {n: x.to(of_state) for n, x in state.items()}
+        low = {n: x.bfloat16() for n, x in values.items()}
+        must_work = of_state == torch.float32 and (of_qkv, of_rest) != (torch.float32, torch.bfloat16)
+        try:
+            found = run(module, form, values, state)
+        except TypeError as error:
+            assert not must_work, error
+            assert any(n in str(error) for n in (*values, "initial_state")), error
+            continue
+        assert all(found[n].dtype == torch.float32 for n in module.STATE)
+        expected = truth(module, values, state)
+        assert_as_accurate_as_eager(found, expected, eager.run(module, low, state), note=(of_qkv, of_rest, of_state))
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("odd", ["q", "k", "v"])
+def test_q_k_v_of_different_dtypes_work_or_are_refused(form: Form, odd: str) -> None:
+    module = emitted("simple_gla")
+    values = draw(module, T=20, H=1, K=8, V=8)
+    values = {n: x.bfloat16() if n == odd else x for n, x in values.items()}
+    low = {n: x.bfloat16() for n, x in values.items()}
+    try:
+        found = run(module, form, values)
+    except TypeError as error:
+        assert any(f"{n}" in str(error) for n in "qkv"), error
+        return
+    assert_as_accurate_as_eager(found, truth(module, values), eager.run(module, low))
+
+
+@pytest.mark.parametrize("dtype", WIDE, ids=str)
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("name", OPERATORS)
+def test_autocast_changes_nothing(name: str, form: Form, dtype: torch.dtype) -> None:
+    """The inputs' dtypes decide, not the surroundings; backward runs outside of autocast, as it usually does."""
+    module = emitted(name)
+    values = {n: x.to(dtype) for n, x in draw(module, T=40, H=1, K=8, V=8).items()}
+    state = draw_state(module, values)
+    expected = run(module, form, values, state)
+    with torch.autocast("cpu", torch.bfloat16):
+        inside = call(module, form, values, state)
+    assert_same_bits(inside, {n: expected[n] for n in inside})
+    leaves = {n: x.detach().requires_grad_() for n, x in values.items()}
+    with torch.autocast("cpu", torch.bfloat16):
+        o = call(module, form, leaves)["o"]
+    o.float().sum().backward()
+    plain = {n: x.detach().requires_grad_() for n, x in values.items()}
+    call(module, form, plain)["o"].float().sum().backward()
+    assert_same_bits({n: x.grad for n, x in leaves.items()}, {n: x.grad for n, x in plain.items()})
+
+
+@pytest.mark.parametrize("form", each_form([form for form in FORMS if form.backend == "torch"]))
+@pytest.mark.parametrize("name", OPERATORS)
+def test_float64_stays_float64(name: str, form: Form) -> None:
+    module = emitted(name)
+    found = run(module, form, draw(module, T=10, dtype=torch.float64))
+    assert all(x.dtype == torch.float64 for x in found.values())

@@ -1,0 +1,61 @@
+"""A stand-in for the compiler, so that what is tested here is the loading: it emits plain Python over floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SOURCE = '''\
+"""{name}: S = {decay} S + k v, o = q S."""
+
+NAME = {name!r}
+
+
+def operator(q, k, v):
+    outputs, state = [], 0.0
+    for query, key, value in zip(q, k, v):
+        state = {decay} * state + key * value
+        outputs.append(round(query * state, 9))
+    return outputs
+'''
+
+
+def small_compiler(spec: Any) -> str:
+    """The source of a token loop in plain Python for a spec with a fixed decay that does not depend on the head."""
+    import sympy
+
+    return SOURCE.format(name=spec.name, decay=float(sympy.exp(spec.decay.log.tree)))
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Puts the stand-in in the compiler's place; the list holds the name of each spec that it was asked for."""
+    asked: list[str] = []
+
+    def compile_spec(spec: Any) -> str:
+        asked.append(spec.name)
+        return small_compiler(spec)
+
+    monkeypatch.setattr("recgen.compiler.compile_spec", compile_spec)
+    return asked
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of this test's own."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("RECGEN_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def retention() -> Callable[..., dict[str, Any]]:
+    """retention(0.9) is a spec, as a dict, with that decay."""
+
+    def spec(decay: float, name: str = "retention", **more: Any) -> dict[str, Any]:
+        return {"name": name, "decay": {"type": "fixed", "value": decay}, **more}
+
+    return spec

@@ -1,0 +1,100 @@
+"""The driver: right modules pass, wrong ones fail with a small case, a report says so and can be sent and printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from recgen.verify import Case, Report, load_module, verify_module
+from recgen.verify.shrink import shrink, simpler
+
+from .conftest import HANDMADE
+
+
+def broken(tmp_path: Path, old: str, new: str) -> ModuleType:
+    """The hand-written module with one piece of its text replaced."""
+    text = HANDMADE.read_text()
+    assert text.count(old) == 1
+    path = tmp_path / "broken.py"
+    path.write_text(text.replace(old, new))
+    return load_module(path)
+
+
+def test_a_right_module_is_verified(handmade: ModuleType) -> None:
+    calls: list[tuple[int, int, str]] = []
+    report = verify_module(handmade, ["chunk"], 5, 1, lambda *call: calls.append(call))
+    assert report.ok, report.render()
+    assert report.cases == calls[-1][0] == calls[-1][1]
+    assert {(row.form, row.backend) for row in report.rows} == {("chunk", "torch")}
+    assert {row.what for row in report.rows} == {"output", "state", "gradient"}
+
+
+def test_a_wrong_module_fails_with_a_small_case(tmp_path: Path) -> None:
+    module = broken(tmp_path, "(denominator + 1e-6)[..., None]", "(denominator.detach() + 1e-6)[..., None]")
+    report = verify_module(module, ["chunk"], 0, 1)
+    assert not report.ok
+    case = report.failures[0].case
+    assert case.T <= 2 and case.K == case.V == case.H == case.B == 1
+    assert "gradient" in report.failures[0].reasons[0]
+    assert "FAILED" in report.render() and "importlib" in report.render()
+
+
+def test_random_cases_find_what_no_directed_one_meets(tmp_path: Path) -> None:
+    module = broken(tmp_path, "    length = r.shape[1]\n", "    length = r.shape[1]\n    x = x * (1 if length != 23 else 1.001)\n")
+    report = verify_module(module, ["parallel"], 400, 5, seconds=60)
+    assert [failure.origin for failure in report.failures] == ["random"]
+    assert report.failures[0].case.T == 23
+    assert report.failures[0].case.layout == "contiguous"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("        inner = make(", "        x.data += 0.1\n        inner = make(", "input x was changed in place"),
+        ("return o, state if output_final_state else None", "return o, state", "returned unasked"),
+        ("return o, state if output_final_state else None", "return o, None", "no final state was returned"),
+        ("        inner = make(", "        raise KeyError('S')\n        inner = make(", "KeyError"),
+    ],
+)
+def test_broken_promises_are_named(tmp_path: Path, old: str, new: str, says: str) -> None:
+    text = HANDMADE.read_text().replace("naive = _public(", "naive = _whole(").replace(
+        "def _public(make):", "def _whole(make):\n    return _public(make)\n\n\ndef _public(make):"
+    )
+    kept = text[text.index("def _public(make):") : text.index("naive = _whole(")]
+    text = text.replace("def _whole(make):\n    return _public(make)\n", kept.replace("_public", "_whole"))
+    head, tail = text.split("def _public(make):")
+    path = tmp_path / "broken.py"
+    path.write_text(head + "def _public(make):" + tail.replace(old, new, 1))
+    report = verify_module(load_module(path), ["chunk"], 0, 1, fail_fast=True)
+    everything = report.render()
+    assert not report.ok
+    assert says in everything
+
+
+def test_a_form_that_the_module_lacks_is_a_value_error(handmade: ModuleType) -> None:
+    with pytest.raises(ValueError, match="butterfly"):
+        verify_module(handmade, ["butterfly"])
+
+
+def test_a_report_survives_json(tmp_path: Path) -> None:
+    module = broken(tmp_path, "inside = (row[:, None] >= row[None, :])", "inside = (row[:, None] > row[None, :])")
+    report = verify_module(module, ["chunk"], 0, 1, fail_fast=True)
+    assert not report.ok
+    again = Report.from_dict(json.loads(json.dumps(report.as_dict())))
+    assert again == report
+    assert again.render() == report.render()
+
+
+def test_shrinking_takes_away_everything_that_does_not_matter() -> None:
+    case = Case(B=3, T=70, H=3, K=8, V=6, gate="strong", chunk_size=16, initial=True, scale=-0.5)
+    small = shrink(case, lambda c: c.T >= 33 and c.initial, lambda: False)
+    assert small == Case(T=33, K=1, V=1, initial=True, final=False)
+
+
+def test_simpler_cases_differ_and_keep_a_split_inside() -> None:
+    case = Case(T=10, split=9, then="chunk")
+    assert case not in list(simpler(case))
+    assert all(c.split is None or c.split <= c.T for c in simpler(case))
