@@ -67,7 +67,7 @@ CHUNK_SIZE = 16
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next: the state S, Σ of decayed φ(k) vᵀ, in float32 (float64 for float64 inputs)."""
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs): the state S, Σ of decayed φ(k) vᵀ."""
 
     S: Tensor
 
@@ -278,13 +278,23 @@ def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
 # Triton kernels of the chunkwise form: one program per sequence, head and tile. State and sums are float32.
 
 MAX_WIDTH = 256
-_KERNELS = []
+_KERNELS, _HELPERS = [], []
 
 
 def _kernel(function):
-    """Mark a function for triton.jit, which `_load_triton` applies on first use: importing this file needs torch alone."""
+    """Mark a kernel for triton.jit, which `_load_triton` applies on first use: importing the file needs torch alone."""
     _KERNELS.append(function)
     return function
+
+
+def _helper(function):
+    """Mark a function that kernels call."""
+    _HELPERS.append(function)
+    return function
+
+
+def _interpreted():
+    return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 @cache
@@ -293,16 +303,17 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
-    globals().update({function.__name__: triton.jit(function) for function in _KERNELS})
+    compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
+    globals().update({function.__name__: triton.jit(function) for function in compiled})
 
 
-@_kernel
+@_helper
 def _minimum(a, b):
     """The smaller of two, NaN if either is."""
     return tl.where((a <= b) | (a != a), a, b)
 
 
-@_kernel
+@_helper
 def _log1p(x):
     """log(1 + x), with what 1 + x rounds away put back."""
     u = 1 + x
@@ -310,67 +321,53 @@ def _log1p(x):
     return tl.log(u) + tl.where(tl.abs(lost) < tl.abs(u), lost / u, 0.0)
 
 
-@_kernel
+@_helper
 def _logsigmoid(x):
     """log(sigmoid(x)), finite wherever x is."""
     return _minimum(x, 0.0) - _log1p(tl.exp(-tl.abs(x)))
 
 
-@_kernel
+@_helper
 def _load(pointer, rows, columns, rows_valid, columns_valid, WIDTH: tl.constexpr):
     """A tile in float32, zero where there is nothing."""
     valid = rows_valid[:, None] & columns_valid[None, :]
     return tl.load(pointer + rows[:, None] * WIDTH + columns[None, :], mask=valid, other=0.0).to(tl.float32)
 
 
-@_kernel
+@_helper
 def _store(pointer, rows, columns, rows_valid, columns_valid, WIDTH: tl.constexpr, x):
     """Store a tile in the dtype of its tensor."""
     valid = rows_valid[:, None] & columns_valid[None, :]
     tl.store(pointer + rows[:, None] * WIDTH + columns[None, :], x.to(pointer.dtype.element_ty), mask=valid)
 
 
-@_kernel
+@_helper
 def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
     """a @ b, accumulated in float32."""
     return tl.dot(a.to(DOT), b.to(DOT), input_precision=PRECISION)
 
 
-@_kernel
-def _siblings(row, HALF: tl.constexpr):
+@_helper
+def _tile_siblings(row, HALF: tl.constexpr):
     """The pairs (t, i) that part at this level: t in the upper, i in the lower half of one block of 2 · HALF rows."""
     block = row // HALF
     return (block[:, None] % 2 == 1) & (block[:, None] == block[None, :] + 1)
 
 
-@_kernel
-def _earlier(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
-    """The sum over the rows of the same block of SIZE rows strictly before each row, by doubling the blocks."""
-    sums = tl.zeros([C, WIDTH], tl.float32)
-    for level in tl.static_range(8):
-        if 2**level < SIZE:
-            sums += _from_half(x, 2**level, 0, C, WIDTH)
-    return sums
+@_helper
+def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows strictly before each row."""
+    before = tl.gather(x, tl.broadcast_to(tl.maximum(row - 1, 0)[:, None], [C, WIDTH]), 0)
+    before = tl.where((row % SIZE == 0)[:, None], 0.0, before)
+    return tl.reshape(tl.cumsum(tl.reshape(before, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
 
 
-@_kernel
-def _later(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
-    """The sum over the rows of the same block of SIZE rows strictly after each row: the transpose of `_earlier`."""
-    sums = tl.zeros([C, WIDTH], tl.float32)
-    for level in tl.static_range(8):
-        if 2**level < SIZE:
-            sums += _from_half(x, 2**level, 1, C, WIDTH)
-    return sums
-
-
-@_kernel
-def _from_half(x, HALF: tl.constexpr, SOURCE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
-    """In every block of two halves, the other half's rows get the sum over the SOURCE half (0 lower, 1 upper)."""
-    side = tl.arange(0, 2)
-    halves = tl.sum(tl.reshape(x, [C // (2 * HALF), 2, HALF, WIDTH]), 2)
-    total = tl.sum(tl.where(side[None, :, None] == SOURCE, halves, 0.0), 1)
-    received = tl.where(side[None, :, None] == SOURCE, 0.0, total[:, None, :])
-    return tl.reshape(tl.broadcast_to(received[:, :, None, :], [C // (2 * HALF), 2, HALF, WIDTH]), [C, WIDTH])
+@_helper
+def _tile_later(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows strictly after each row: the transpose of `_tile_earlier`."""
+    after = tl.gather(x, tl.broadcast_to(tl.minimum(row + 1, C - 1)[:, None], [C, WIDTH]), 0)
+    after = tl.where((row % SIZE == SIZE - 1)[:, None], 0.0, after)
+    return tl.reshape(tl.cumsum(tl.reshape(after, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
 
 
 @_kernel
@@ -419,23 +416,22 @@ def _chunk_forward(
         query = q * scale
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
-        prefix = log_decay + _earlier(log_decay, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = log_decay + _tile_earlier(log_decay, row, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        suffix = _later(log_decay, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        suffix = _tile_later(log_decay, row, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
         scores_all = tl.zeros([C, C], tl.float32)
         for level in tl.static_range(LEVELS):
-            HALF: tl.constexpr = 2**level
-            siblings = _siblings(row, HALF)
+            siblings = _tile_siblings(row, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _earlier(log_decay, HALF, C, BM)
+            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, C, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
-            to_middle = _later(log_decay, HALF, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
+            to_middle = _tile_later(log_decay, row, 2**level, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
             decay_to_middle = tl.exp(to_middle)
             key_weighted = k * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
@@ -499,7 +495,7 @@ def _chunk_backward_query(
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        prefix = log_decay + _earlier(log_decay, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = log_decay + _tile_earlier(log_decay, row, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query = q * scale
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
@@ -509,21 +505,20 @@ def _chunk_backward_query(
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        suffix = _later(log_decay, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        suffix = _tile_later(log_decay, row, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
         d_log_decay_pairs_2 = tl.zeros([C, BM], tl.float32)
         d_log_decay_pairs_3 = tl.zeros([C, BM], tl.float32)
         d_query_pairs = tl.zeros([C, BM], tl.float32)
         for level in tl.static_range(LEVELS):
-            HALF: tl.constexpr = 2**level
-            siblings = _siblings(row, HALF)
+            siblings = _tile_siblings(row, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _earlier(log_decay, HALF, C, BM)
+            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, C, BM)
             decay_from_middle = tl.exp(from_middle)
             # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores_all, 0.0)
-            to_middle = _later(log_decay, HALF, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
+            to_middle = _tile_later(log_decay, row, 2**level, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
             decay_to_middle = tl.exp(to_middle)
             key_weighted = k * decay_to_middle
             # d_query_weighted[s,t,m] = Σ_i d_similarity[s,t,i] key_weighted[s,i,m]
@@ -531,7 +526,7 @@ def _chunk_backward_query(
             d_decay_from_middle = query * d_query_weighted
             d_from_middle = decay_from_middle * d_decay_from_middle
             d_log_decay_pairs_2 += d_from_middle
-            d_log_decay_pairs_3 += _later(d_from_middle, HALF, C, BM)
+            d_log_decay_pairs_3 += _tile_later(d_from_middle, row, 2**level, C, BM)
             d_query_pairs += decay_from_middle * d_query_weighted
         d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None] + d_query_pairs
         d_q = scale * d_query
@@ -542,7 +537,7 @@ def _chunk_backward_query(
             valid,
             feature_valid,
             K,
-            d_prefix + _later(d_prefix, C, C, BM) + d_log_decay_pairs_2 + d_log_decay_pairs_3,
+            d_prefix + _tile_later(d_prefix, row, C, C, BM) + d_log_decay_pairs_2 + d_log_decay_pairs_3,
         )
         _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
@@ -601,7 +596,7 @@ def _chunk_backward_key(
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         d_log_decay_part = _load(d_log_decay_part_ptr, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        suffix = _later(log_decay, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        suffix = _tile_later(log_decay, row, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         d_decay_to_end = k * d_key_decayed
@@ -613,31 +608,30 @@ def _chunk_backward_key(
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         query = q * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
-        prefix = log_decay + _earlier(log_decay, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = log_decay + _tile_earlier(log_decay, row, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_log_decay_pairs = tl.zeros([C, BM], tl.float32)
         d_key_pairs = tl.zeros([C, BM], tl.float32)
         for level in tl.static_range(LEVELS):
-            HALF: tl.constexpr = 2**level
-            siblings = _siblings(row, HALF)
-            to_middle = _later(log_decay, HALF, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
+            siblings = _tile_siblings(row, 2**level)
+            to_middle = _tile_later(log_decay, row, 2**level, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
             decay_to_middle = tl.exp(to_middle)
             # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores_all, 0.0)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _earlier(log_decay, HALF, C, BM)
+            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, C, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
             part_of_d_similarity = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
             d_decay_to_middle = k * part_of_d_similarity
             d_to_middle = decay_to_middle * d_decay_to_middle
-            d_log_decay_pairs += _earlier(d_to_middle, HALF, C, BM)
+            d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, C, BM)
             d_key_pairs += decay_to_middle * part_of_d_similarity
         d_g = (
-            (_earlier(d_suffix, C, C, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part)
+            (_tile_earlier(d_suffix, row, C, C, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part)
             * tl.sigmoid(-g)
             / 16
         )
@@ -692,26 +686,25 @@ def _chunk_backward_value(
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        suffix = _later(log_decay, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        suffix = _tile_later(log_decay, row, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
         query = q * scale
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        prefix = log_decay + _earlier(log_decay, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = log_decay + _tile_earlier(log_decay, row, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         scores_all = tl.zeros([C, C], tl.float32)
         for level in tl.static_range(LEVELS):
-            HALF: tl.constexpr = 2**level
-            siblings = _siblings(row, HALF)
+            siblings = _tile_siblings(row, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _earlier(log_decay, HALF, C, BM)
+            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, C, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
-            to_middle = _later(log_decay, HALF, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
+            to_middle = _tile_later(log_decay, row, 2**level, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
             decay_to_middle = tl.exp(to_middle)
             key_weighted = k * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
@@ -777,10 +770,10 @@ def _recurrent_forward(
 # Launches.
 
 
-def _tile(width, other):
-    """(padded width, tile, tiles): matrix products need at least 16, and a tile of the state has to fit in registers."""
+def _tiling(width, other, exact):
+    """(padded width, tile, tiles): products need at least 16, and a tile of the state has to fit in registers."""
     padded = max(16, 1 << (width - 1).bit_length())
-    tile = min(padded, 64 if other <= 128 else 32)
+    tile = min(padded, 64 if other <= 64 and not exact else 16 if other > 128 and exact else 32)
     return padded, tile, -(-width // tile)
 
 
@@ -790,7 +783,7 @@ def _products(tensors):
     float16 products are taken in TF32, which has as many digits and cannot overflow. The interpreter has no bfloat16.
     """
     dtypes = {x.dtype for x in tensors}
-    if os.environ.get("TRITON_INTERPRET") == "1" or torch.float32 in dtypes:
+    if _interpreted() or torch.float32 in dtypes:
         return {"DOT": tl.float32, "PRECISION": "ieee"}
     if dtypes == {torch.bfloat16}:
         return {"DOT": tl.bfloat16, "PRECISION": "ieee"}
@@ -807,7 +800,8 @@ class _Grid:
         if offsets is None:
             offsets = T * torch.arange(B + 1)
         self.offsets = offsets.to(self.device)
-        m, v = _tile(K, V), _tile(V, K)
+        exact = torch.float32 in (q.dtype, v.dtype)
+        m, v = _tiling(K, V, exact), _tiling(V, K, exact)
         self.tiles = {"m": m[2], "v": v[2]}
         self.blocks = {"m": {"BM": m[1], "BV": v[0], "TILES": m[2]}, "v": {"BM": m[0], "BV": v[1], "TILES": v[2]}}
         self.constants = {"K": K, "V": V}
@@ -1008,7 +1002,7 @@ class _Recurrence(torch.autograd.Function):
             else:
                 *inputs, S = tensors
                 inputs = (x.to(S.dtype) for x in inputs)
-                d_o = d_o.to(S.dtype)
+                d_o = d_o.contiguous().to(S.dtype)
                 gradients = _chunk_backward_torch(*inputs, scale, S, d_o, d_S, size)
         wanted = zip(gradients, tensors, ctx.needs_input_grad[5:], strict=True)
         return None, None, None, None, None, *(d.to(x.dtype) if needed else None for d, x, needed in wanted)
@@ -1074,7 +1068,10 @@ def naive(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """The definition: a loop over tokens in plain torch, differentiated by autograd. Arguments as for `operator`."""
+    """The definition: a loop over tokens in plain torch, differentiated by autograd.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, g)
     _check_choice("mode", mode, ("auto", "naive"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "naive", backend, schedule, chunk_size)
@@ -1095,7 +1092,10 @@ def parallel(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """All pairs of tokens at once: quadratic in time, the chunkwise form with a single chunk. Arguments as for `operator`."""
+    """All pairs of tokens at once: quadratic in time, the chunkwise form with a single chunk.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, g)
     _check_choice("mode", mode, ("auto", "parallel"))
     return _run(
@@ -1118,7 +1118,10 @@ def chunk(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """Chunk by chunk: linear in time, matrix products inside a chunk. Arguments as for `operator`."""
+    """Chunk by chunk: linear in time, matrix products inside a chunk.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, g)
     _check_choice("mode", mode, ("auto", "chunk"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "chunk", backend, schedule, chunk_size)
@@ -1139,7 +1142,10 @@ def recurrent(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """Token by token with nothing but the state in memory; its backward pass is the chunkwise one. Arguments as for `operator`."""
+    """Token by token with nothing but the state in memory; its backward pass is the chunkwise one.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, g)
     _check_choice("mode", mode, ("auto", "recurrent"))
     return _run(
@@ -1155,9 +1161,9 @@ def step(q, k, v, g, state, *, scale=None) -> tuple[Tensor, State]:
     scale = _check_scale(scale, sizes)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
-    query, k, v, log_decay = _token_values(*(x.to(dtype) for x in tensors), scale)
+    query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
     o, S = _token_step(query, k, v, log_decay, S)
-    return o.to(v.dtype), State(S)
+    return o.to(tensors[2].dtype), State(S)
 
 
 def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, backend, schedule, chunk_size):
@@ -1170,13 +1176,14 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
     backend = _choose_backend(backend, mode, tensors, sizes)
     _check_choice("schedule", schedule, ("auto", *SCHEDULES))
-    size = CHUNK_SIZE if chunk_size is None else _check_choice("chunk_size", chunk_size, CHUNK_SIZES)
+    size = _default_size(backend, tensors, sizes) if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     sequences = sizes["B"] if offsets is None else len(offsets) - 1
     if initial_state is None:
         state = [torch.zeros(s, dtype=dtype, device=tensors[0].device) for s in _state_shapes(sizes, sequences)]
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
+    tensors = [x.contiguous() for x in tensors]
     if backend == "triton" or offsets is None:
         o, *state = _form(mode, backend, size, offsets, scale, tensors, state)
     else:
@@ -1222,9 +1229,7 @@ def _check_tensors(layouts, tensors):
             raise TypeError(f"{name}: expected a floating dtype, got {x.dtype}")
         device = device or x.device
         if x.device != device:
-            raise ValueError(
-                f"{name}: on {x.device}, but {next(iter(layouts))} is on {device}; move them to one device"
-            )
+            raise ValueError(f"{name}: on {x.device}, but {next(iter(layouts))} is on {device}; use one device for all")
         if x.dim() != len(axes):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
@@ -1243,9 +1248,23 @@ def _widest(tensors):
 
 
 def _check_choice(name, value, choices):
-    if isinstance(value, bool) or value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")
     return value
+
+
+def _check_chunk_size(value):
+    if isinstance(value, bool) or not isinstance(value, int) or value not in CHUNK_SIZES:
+        raise ValueError(f"chunk_size: expected one of {', '.join(map(repr, CHUNK_SIZES))}, got {value!r}")
+    return value
+
+
+def _default_size(backend, tensors, sizes):
+    """CHUNK_SIZE in torch. A kernel's tiles live in registers: shorter where they are wide or products are float32."""
+    if backend == "torch":
+        return CHUNK_SIZE
+    exact = torch.float32 in [x.dtype for x in tensors[: len(INPUTS)]]
+    return min(CHUNK_SIZE, 16 if exact or max(sizes["K"], sizes["V"]) > 128 else 32)
 
 
 def _check_scale(scale, sizes):
@@ -1286,9 +1305,8 @@ def _check_state(name, state, sizes, sequences, like, dtype):
         raise TypeError(f"{name}: expected a State of {', '.join(STATE)}, got {type(state).__name__}")
     for x, (field, layout), shape in zip(state, STATE.items(), _state_shapes(sizes, sequences), strict=True):
         if not isinstance(x, Tensor) or not x.is_floating_point():
-            raise TypeError(
-                f"{name}.{field}: expected a floating tensor [{layout}], got {getattr(x, 'dtype', type(x).__name__)}"
-            )
+            given = getattr(x, "dtype", type(x).__name__)
+            raise TypeError(f"{name}.{field}: expected a floating tensor [{layout}], got {given}")
         if list(x.shape) != shape:
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
@@ -1316,7 +1334,7 @@ def _triton_obstacle(mode, tensors, sizes):
         return f"the kernels take widths up to {MAX_WIDTH}, got K = {sizes['K']}, V = {sizes['V']}"
     try:
         _load_triton()
-        if not tensors[0].is_cuda and os.environ.get("TRITON_INTERPRET") != "1":
+        if not tensors[0].is_cuda and not _interpreted():
             triton.runtime.driver.active.get_current_target()
     except ImportError:
         return "triton is not installed"

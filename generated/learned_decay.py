@@ -58,7 +58,7 @@ CHUNK_SIZE = 64
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next: the state S, Σ of decayed φ(k) vᵀ, in float32 (float64 for float64 inputs)."""
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs): the state S, Σ of decayed φ(k) vᵀ."""
 
     S: Tensor
 
@@ -218,13 +218,23 @@ def _chunk_backward_torch(q, k, v, w, scale, S, d_o, d_S, size):
 # Triton kernels of the chunkwise form: one program per sequence, head and tile. State and sums are float32.
 
 MAX_WIDTH = 256
-_KERNELS = []
+_KERNELS, _HELPERS = [], []
 
 
 def _kernel(function):
-    """Mark a function for triton.jit, which `_load_triton` applies on first use: importing this file needs torch alone."""
+    """Mark a kernel for triton.jit, which `_load_triton` applies on first use: importing the file needs torch alone."""
     _KERNELS.append(function)
     return function
+
+
+def _helper(function):
+    """Mark a function that kernels call."""
+    _HELPERS.append(function)
+    return function
+
+
+def _interpreted():
+    return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 @cache
@@ -233,24 +243,25 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
-    globals().update({function.__name__: triton.jit(function) for function in _KERNELS})
+    compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
+    globals().update({function.__name__: triton.jit(function) for function in compiled})
 
 
-@_kernel
+@_helper
 def _load(pointer, rows, columns, rows_valid, columns_valid, WIDTH: tl.constexpr):
     """A tile in float32, zero where there is nothing."""
     valid = rows_valid[:, None] & columns_valid[None, :]
     return tl.load(pointer + rows[:, None] * WIDTH + columns[None, :], mask=valid, other=0.0).to(tl.float32)
 
 
-@_kernel
+@_helper
 def _store(pointer, rows, columns, rows_valid, columns_valid, WIDTH: tl.constexpr, x):
     """Store a tile in the dtype of its tensor."""
     valid = rows_valid[:, None] & columns_valid[None, :]
     tl.store(pointer + rows[:, None] * WIDTH + columns[None, :], x.to(pointer.dtype.element_ty), mask=valid)
 
 
-@_kernel
+@_helper
 def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
     """a @ b, accumulated in float32."""
     return tl.dot(a.to(DOT), b.to(DOT), input_precision=PRECISION)
@@ -610,10 +621,10 @@ def _recurrent_forward(
 # Launches.
 
 
-def _tile(width, other):
-    """(padded width, tile, tiles): matrix products need at least 16, and a tile of the state has to fit in registers."""
+def _tiling(width, other, exact):
+    """(padded width, tile, tiles): products need at least 16, and a tile of the state has to fit in registers."""
     padded = max(16, 1 << (width - 1).bit_length())
-    tile = min(padded, 64 if other <= 128 else 32)
+    tile = min(padded, 64 if other <= 64 and not exact else 16 if other > 128 and exact else 32)
     return padded, tile, -(-width // tile)
 
 
@@ -623,7 +634,7 @@ def _products(tensors):
     float16 products are taken in TF32, which has as many digits and cannot overflow. The interpreter has no bfloat16.
     """
     dtypes = {x.dtype for x in tensors}
-    if os.environ.get("TRITON_INTERPRET") == "1" or torch.float32 in dtypes:
+    if _interpreted() or torch.float32 in dtypes:
         return {"DOT": tl.float32, "PRECISION": "ieee"}
     if dtypes == {torch.bfloat16}:
         return {"DOT": tl.bfloat16, "PRECISION": "ieee"}
@@ -640,7 +651,8 @@ class _Grid:
         if offsets is None:
             offsets = T * torch.arange(B + 1)
         self.offsets = offsets.to(self.device)
-        m, v = _tile(K, V), _tile(V, K)
+        exact = torch.float32 in (q.dtype, v.dtype)
+        m, v = _tiling(K, V, exact), _tiling(V, K, exact)
         self.tiles = {"m": m[2], "v": v[2]}
         self.blocks = {"m": {"BM": m[1], "BV": v[0], "TILES": m[2]}, "v": {"BM": m[0], "BV": v[1], "TILES": v[2]}}
         self.constants = {"K": K, "V": V}
@@ -852,7 +864,7 @@ class _Recurrence(torch.autograd.Function):
             else:
                 *inputs, S = tensors
                 inputs = (x.to(S.dtype) for x in inputs)
-                d_o = d_o.to(S.dtype)
+                d_o = d_o.contiguous().to(S.dtype)
                 gradients = _chunk_backward_torch(*inputs, scale, S, d_o, d_S, size)
         wanted = zip(gradients, tensors, ctx.needs_input_grad[5:], strict=True)
         return None, None, None, None, None, *(d.to(x.dtype) if needed else None for d, x, needed in wanted)
@@ -918,7 +930,10 @@ def naive(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """The definition: a loop over tokens in plain torch, differentiated by autograd. Arguments as for `operator`."""
+    """The definition: a loop over tokens in plain torch, differentiated by autograd.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, w)
     _check_choice("mode", mode, ("auto", "naive"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "naive", backend, schedule, chunk_size)
@@ -939,7 +954,10 @@ def parallel(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """All pairs of tokens at once: quadratic in time, the chunkwise form with a single chunk. Arguments as for `operator`."""
+    """All pairs of tokens at once: quadratic in time, the chunkwise form with a single chunk.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, w)
     _check_choice("mode", mode, ("auto", "parallel"))
     return _run(
@@ -962,7 +980,10 @@ def chunk(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """Chunk by chunk: linear in time, matrix products inside a chunk. Arguments as for `operator`."""
+    """Chunk by chunk: linear in time, matrix products inside a chunk.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, w)
     _check_choice("mode", mode, ("auto", "chunk"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "chunk", backend, schedule, chunk_size)
@@ -983,7 +1004,10 @@ def recurrent(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """Token by token with nothing but the state in memory; its backward pass is the chunkwise one. Arguments as for `operator`."""
+    """Token by token with nothing but the state in memory; its backward pass is the chunkwise one.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, w)
     _check_choice("mode", mode, ("auto", "recurrent"))
     return _run(
@@ -999,9 +1023,9 @@ def step(q, k, v, w, state, *, scale=None) -> tuple[Tensor, State]:
     scale = _check_scale(scale, sizes)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
-    query, k, v, log_decay = _token_values(*(x.to(dtype) for x in tensors), scale)
+    query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
     o, S = _token_step(query, k, v, log_decay, S)
-    return o.to(v.dtype), State(S)
+    return o.to(tensors[2].dtype), State(S)
 
 
 def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, backend, schedule, chunk_size):
@@ -1014,13 +1038,14 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
     backend = _choose_backend(backend, mode, tensors, sizes)
     _check_choice("schedule", schedule, ("auto", *SCHEDULES))
-    size = CHUNK_SIZE if chunk_size is None else _check_choice("chunk_size", chunk_size, CHUNK_SIZES)
+    size = _default_size(backend, tensors, sizes) if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     sequences = sizes["B"] if offsets is None else len(offsets) - 1
     if initial_state is None:
         state = [torch.zeros(s, dtype=dtype, device=tensors[0].device) for s in _state_shapes(sizes, sequences)]
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
+    tensors = [x.contiguous() for x in tensors]
     if backend == "triton" or offsets is None:
         o, *state = _form(mode, backend, size, offsets, scale, tensors, state)
     else:
@@ -1066,9 +1091,7 @@ def _check_tensors(layouts, tensors):
             raise TypeError(f"{name}: expected a floating dtype, got {x.dtype}")
         device = device or x.device
         if x.device != device:
-            raise ValueError(
-                f"{name}: on {x.device}, but {next(iter(layouts))} is on {device}; move them to one device"
-            )
+            raise ValueError(f"{name}: on {x.device}, but {next(iter(layouts))} is on {device}; use one device for all")
         if x.dim() != len(axes):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
@@ -1087,9 +1110,23 @@ def _widest(tensors):
 
 
 def _check_choice(name, value, choices):
-    if isinstance(value, bool) or value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")
     return value
+
+
+def _check_chunk_size(value):
+    if isinstance(value, bool) or not isinstance(value, int) or value not in CHUNK_SIZES:
+        raise ValueError(f"chunk_size: expected one of {', '.join(map(repr, CHUNK_SIZES))}, got {value!r}")
+    return value
+
+
+def _default_size(backend, tensors, sizes):
+    """CHUNK_SIZE in torch. A kernel's tiles live in registers: shorter where they are wide or products are float32."""
+    if backend == "torch":
+        return CHUNK_SIZE
+    exact = torch.float32 in [x.dtype for x in tensors[: len(INPUTS)]]
+    return min(CHUNK_SIZE, 16 if exact or max(sizes["K"], sizes["V"]) > 128 else 32)
 
 
 def _check_scale(scale, sizes):
@@ -1130,9 +1167,8 @@ def _check_state(name, state, sizes, sequences, like, dtype):
         raise TypeError(f"{name}: expected a State of {', '.join(STATE)}, got {type(state).__name__}")
     for x, (field, layout), shape in zip(state, STATE.items(), _state_shapes(sizes, sequences), strict=True):
         if not isinstance(x, Tensor) or not x.is_floating_point():
-            raise TypeError(
-                f"{name}.{field}: expected a floating tensor [{layout}], got {getattr(x, 'dtype', type(x).__name__)}"
-            )
+            given = getattr(x, "dtype", type(x).__name__)
+            raise TypeError(f"{name}.{field}: expected a floating tensor [{layout}], got {given}")
         if list(x.shape) != shape:
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
@@ -1160,7 +1196,7 @@ def _triton_obstacle(mode, tensors, sizes):
         return f"the kernels take widths up to {MAX_WIDTH}, got K = {sizes['K']}, V = {sizes['V']}"
     try:
         _load_triton()
-        if not tensors[0].is_cuda and os.environ.get("TRITON_INTERPRET") != "1":
+        if not tensors[0].is_cuda and not _interpreted():
             triton.runtime.driver.active.get_current_target()
     except ImportError:
         return "triton is not installed"

@@ -59,7 +59,7 @@ CHUNK_SIZE = 64
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next: the state S, Σ of decayed φ(k) vᵀ, in float32 (float64 for float64 inputs)."""
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs): the state S, Σ of decayed φ(k) vᵀ."""
 
     S: Tensor
 
@@ -229,13 +229,23 @@ def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
 # Triton kernels of the chunkwise form: one program per sequence, head and tile. State and sums are float32.
 
 MAX_WIDTH = 256
-_KERNELS = []
+_KERNELS, _HELPERS = [], []
 
 
 def _kernel(function):
-    """Mark a function for triton.jit, which `_load_triton` applies on first use: importing this file needs torch alone."""
+    """Mark a kernel for triton.jit, which `_load_triton` applies on first use: importing the file needs torch alone."""
     _KERNELS.append(function)
     return function
+
+
+def _helper(function):
+    """Mark a function that kernels call."""
+    _HELPERS.append(function)
+    return function
+
+
+def _interpreted():
+    return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 @cache
@@ -244,16 +254,17 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
-    globals().update({function.__name__: triton.jit(function) for function in _KERNELS})
+    compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
+    globals().update({function.__name__: triton.jit(function) for function in compiled})
 
 
-@_kernel
+@_helper
 def _minimum(a, b):
     """The smaller of two, NaN if either is."""
     return tl.where((a <= b) | (a != a), a, b)
 
 
-@_kernel
+@_helper
 def _log1p(x):
     """log(1 + x), with what 1 + x rounds away put back."""
     u = 1 + x
@@ -261,53 +272,53 @@ def _log1p(x):
     return tl.log(u) + tl.where(tl.abs(lost) < tl.abs(u), lost / u, 0.0)
 
 
-@_kernel
+@_helper
 def _logsigmoid(x):
     """log(sigmoid(x)), finite wherever x is."""
     return _minimum(x, 0.0) - _log1p(tl.exp(-tl.abs(x)))
 
 
-@_kernel
+@_helper
 def _load(pointer, rows, columns, rows_valid, columns_valid, WIDTH: tl.constexpr):
     """A tile in float32, zero where there is nothing."""
     valid = rows_valid[:, None] & columns_valid[None, :]
     return tl.load(pointer + rows[:, None] * WIDTH + columns[None, :], mask=valid, other=0.0).to(tl.float32)
 
 
-@_kernel
+@_helper
 def _store(pointer, rows, columns, rows_valid, columns_valid, WIDTH: tl.constexpr, x):
     """Store a tile in the dtype of its tensor."""
     valid = rows_valid[:, None] & columns_valid[None, :]
     tl.store(pointer + rows[:, None] * WIDTH + columns[None, :], x.to(pointer.dtype.element_ty), mask=valid)
 
 
-@_kernel
+@_helper
 def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
     """a @ b, accumulated in float32."""
     return tl.dot(a.to(DOT), b.to(DOT), input_precision=PRECISION)
 
 
-@_kernel
-def _earlier_rows(x, row):
+@_helper
+def _tile_earlier_rows(x, row):
     """The sum over the rows strictly before each row."""
     return tl.sum(tl.where(row[None, :] < row[:, None], x[None, :], 0.0), 1)
 
 
-@_kernel
-def _later_rows(x, row):
-    """The sum over the rows strictly after each row: the transpose of `_earlier_rows`."""
+@_helper
+def _tile_later_rows(x, row):
+    """The sum over the rows strictly after each row: the transpose of `_tile_earlier_rows`."""
     return tl.sum(tl.where(row[None, :] > row[:, None], x[None, :], 0.0), 1)
 
 
-@_kernel
-def _between(x, row):
+@_helper
+def _tile_between(x, row):
     """x[t] → Σ_{i<j≤t} x[j] for every pair (t, i): a sum over the segment alone, nothing is subtracted."""
     return tl.cumsum(tl.where(row[:, None] > row[None, :], x[:, None], 0.0), 0)
 
 
-@_kernel
-def _rectangle(x, row):
-    """x[t,i] → Σ_{t≥j, i<j} x[t,i] for every row j: the transpose of `_between`."""
+@_helper
+def _tile_rectangle(x, row):
+    """x[t,i] → Σ_{t≥j, i<j} x[t,i] for every row j: the transpose of `_tile_between`."""
     return tl.sum(tl.where(row[:, None] > row[None, :], tl.cumsum(x, 0, reverse=True), 0.0), 1)
 
 
@@ -356,18 +367,18 @@ def _chunk_forward(
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
-        between = _between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(row[:, None] >= row[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        prefix = log_decay + _earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        suffix = _later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end[:, None]
         _store(o_ptr, at, channel, valid, channel_valid, V, y)
@@ -424,13 +435,13 @@ def _chunk_backward_query(
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
-        prefix = log_decay + _earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query = q * scale
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
         d_prefix = decay_to_row * d_decay_to_row
-        between = _between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
@@ -442,10 +453,10 @@ def _chunk_backward_query(
         d_q = scale * d_query
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        suffix = _later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end[:, None]
-        tl.store(d_log_decay_forward_ptr + tile * rows * H + at, d_prefix + _later_rows(d_prefix, row), mask=valid)
+        tl.store(d_log_decay_forward_ptr + tile * rows * H + at, d_prefix + _tile_later_rows(d_prefix, row), mask=valid)
         _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
 
@@ -501,7 +512,7 @@ def _chunk_backward_key(
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
-        suffix = _later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
@@ -510,7 +521,7 @@ def _chunk_backward_key(
         chunk_decay = tl.exp(total)
         d_chunk_decay = tl.sum(tl.sum(d_S * S, 0), 0)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
-        between = _between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
@@ -522,13 +533,13 @@ def _chunk_backward_key(
         d_between = pair_decay * d_pair_decay
         d_similarity = pair_decay * d_weighted
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        prefix = log_decay + _earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         tl.store(
             d_log_decay_reverse_ptr + tile * rows * H + at,
-            _earlier_rows(d_suffix, row) + d_total + _rectangle(d_between, row),
+            _tile_earlier_rows(d_suffix, row) + d_total + _tile_rectangle(d_between, row),
             mask=valid,
         )
         _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
@@ -579,12 +590,12 @@ def _chunk_backward_value(
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
-        suffix = _later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end[:, None]
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        between = _between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(row[:, None] >= row[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
@@ -592,7 +603,7 @@ def _chunk_backward_value(
         d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        prefix = log_decay + _earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
@@ -648,10 +659,10 @@ def _recurrent_forward(
 # Launches.
 
 
-def _tile(width, other):
-    """(padded width, tile, tiles): matrix products need at least 16, and a tile of the state has to fit in registers."""
+def _tiling(width, other, exact):
+    """(padded width, tile, tiles): products need at least 16, and a tile of the state has to fit in registers."""
     padded = max(16, 1 << (width - 1).bit_length())
-    tile = min(padded, 64 if other <= 128 else 32)
+    tile = min(padded, 64 if other <= 64 and not exact else 16 if other > 128 and exact else 32)
     return padded, tile, -(-width // tile)
 
 
@@ -661,7 +672,7 @@ def _products(tensors):
     float16 products are taken in TF32, which has as many digits and cannot overflow. The interpreter has no bfloat16.
     """
     dtypes = {x.dtype for x in tensors}
-    if os.environ.get("TRITON_INTERPRET") == "1" or torch.float32 in dtypes:
+    if _interpreted() or torch.float32 in dtypes:
         return {"DOT": tl.float32, "PRECISION": "ieee"}
     if dtypes == {torch.bfloat16}:
         return {"DOT": tl.bfloat16, "PRECISION": "ieee"}
@@ -678,7 +689,8 @@ class _Grid:
         if offsets is None:
             offsets = T * torch.arange(B + 1)
         self.offsets = offsets.to(self.device)
-        m, v = _tile(K, V), _tile(V, K)
+        exact = torch.float32 in (q.dtype, v.dtype)
+        m, v = _tiling(K, V, exact), _tiling(V, K, exact)
         self.tiles = {"m": m[2], "v": v[2]}
         self.blocks = {"m": {"BM": m[1], "BV": v[0], "TILES": m[2]}, "v": {"BM": m[0], "BV": v[1], "TILES": v[2]}}
         self.constants = {"K": K, "V": V}
@@ -883,7 +895,7 @@ class _Recurrence(torch.autograd.Function):
             else:
                 *inputs, S = tensors
                 inputs = (x.to(S.dtype) for x in inputs)
-                d_o = d_o.to(S.dtype)
+                d_o = d_o.contiguous().to(S.dtype)
                 gradients = _chunk_backward_torch(*inputs, scale, S, d_o, d_S, size)
         wanted = zip(gradients, tensors, ctx.needs_input_grad[5:], strict=True)
         return None, None, None, None, None, *(d.to(x.dtype) if needed else None for d, x, needed in wanted)
@@ -949,7 +961,10 @@ def naive(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """The definition: a loop over tokens in plain torch, differentiated by autograd. Arguments as for `operator`."""
+    """The definition: a loop over tokens in plain torch, differentiated by autograd.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, g)
     _check_choice("mode", mode, ("auto", "naive"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "naive", backend, schedule, chunk_size)
@@ -970,7 +985,10 @@ def parallel(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """All pairs of tokens at once: quadratic in time, the chunkwise form with a single chunk. Arguments as for `operator`."""
+    """All pairs of tokens at once: quadratic in time, the chunkwise form with a single chunk.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, g)
     _check_choice("mode", mode, ("auto", "parallel"))
     return _run(
@@ -993,7 +1011,10 @@ def chunk(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """Chunk by chunk: linear in time, matrix products inside a chunk. Arguments as for `operator`."""
+    """Chunk by chunk: linear in time, matrix products inside a chunk.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, g)
     _check_choice("mode", mode, ("auto", "chunk"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "chunk", backend, schedule, chunk_size)
@@ -1014,7 +1035,10 @@ def recurrent(
     schedule="auto",
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
-    """Token by token with nothing but the state in memory; its backward pass is the chunkwise one. Arguments as for `operator`."""
+    """Token by token with nothing but the state in memory; its backward pass is the chunkwise one.
+
+    Arguments as for `operator`.
+    """
     tensors = (q, k, v, g)
     _check_choice("mode", mode, ("auto", "recurrent"))
     return _run(
@@ -1030,9 +1054,9 @@ def step(q, k, v, g, state, *, scale=None) -> tuple[Tensor, State]:
     scale = _check_scale(scale, sizes)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
-    query, k, v, log_decay = _token_values(*(x.to(dtype) for x in tensors), scale)
+    query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
     o, S = _token_step(query, k, v, log_decay, S)
-    return o.to(v.dtype), State(S)
+    return o.to(tensors[2].dtype), State(S)
 
 
 def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, backend, schedule, chunk_size):
@@ -1045,13 +1069,14 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
     backend = _choose_backend(backend, mode, tensors, sizes)
     _check_choice("schedule", schedule, ("auto", *SCHEDULES))
-    size = CHUNK_SIZE if chunk_size is None else _check_choice("chunk_size", chunk_size, CHUNK_SIZES)
+    size = _default_size(backend, tensors, sizes) if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     sequences = sizes["B"] if offsets is None else len(offsets) - 1
     if initial_state is None:
         state = [torch.zeros(s, dtype=dtype, device=tensors[0].device) for s in _state_shapes(sizes, sequences)]
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
+    tensors = [x.contiguous() for x in tensors]
     if backend == "triton" or offsets is None:
         o, *state = _form(mode, backend, size, offsets, scale, tensors, state)
     else:
@@ -1097,9 +1122,7 @@ def _check_tensors(layouts, tensors):
             raise TypeError(f"{name}: expected a floating dtype, got {x.dtype}")
         device = device or x.device
         if x.device != device:
-            raise ValueError(
-                f"{name}: on {x.device}, but {next(iter(layouts))} is on {device}; move them to one device"
-            )
+            raise ValueError(f"{name}: on {x.device}, but {next(iter(layouts))} is on {device}; use one device for all")
         if x.dim() != len(axes):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
@@ -1118,9 +1141,23 @@ def _widest(tensors):
 
 
 def _check_choice(name, value, choices):
-    if isinstance(value, bool) or value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")
     return value
+
+
+def _check_chunk_size(value):
+    if isinstance(value, bool) or not isinstance(value, int) or value not in CHUNK_SIZES:
+        raise ValueError(f"chunk_size: expected one of {', '.join(map(repr, CHUNK_SIZES))}, got {value!r}")
+    return value
+
+
+def _default_size(backend, tensors, sizes):
+    """CHUNK_SIZE in torch. A kernel's tiles live in registers: shorter where they are wide or products are float32."""
+    if backend == "torch":
+        return CHUNK_SIZE
+    exact = torch.float32 in [x.dtype for x in tensors[: len(INPUTS)]]
+    return min(CHUNK_SIZE, 16 if exact or max(sizes["K"], sizes["V"]) > 128 else 32)
 
 
 def _check_scale(scale, sizes):
@@ -1161,9 +1198,8 @@ def _check_state(name, state, sizes, sequences, like, dtype):
         raise TypeError(f"{name}: expected a State of {', '.join(STATE)}, got {type(state).__name__}")
     for x, (field, layout), shape in zip(state, STATE.items(), _state_shapes(sizes, sequences), strict=True):
         if not isinstance(x, Tensor) or not x.is_floating_point():
-            raise TypeError(
-                f"{name}.{field}: expected a floating tensor [{layout}], got {getattr(x, 'dtype', type(x).__name__)}"
-            )
+            given = getattr(x, "dtype", type(x).__name__)
+            raise TypeError(f"{name}.{field}: expected a floating tensor [{layout}], got {given}")
         if list(x.shape) != shape:
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
@@ -1191,7 +1227,7 @@ def _triton_obstacle(mode, tensors, sizes):
         return f"the kernels take widths up to {MAX_WIDTH}, got K = {sizes['K']}, V = {sizes['V']}"
     try:
         _load_triton()
-        if not tensors[0].is_cuda and os.environ.get("TRITON_INTERPRET") != "1":
+        if not tensors[0].is_cuda and not _interpreted():
             triton.runtime.driver.active.get_current_target()
     except ImportError:
         return "triton is not installed"

@@ -57,6 +57,9 @@ def adjoint(program: Program) -> Program:
                 if varies(arg):
                     pairs = isinstance(part.op, Reduce) and part.op.over == "s"
                     cotangents.setdefault(arg, []).append(g.label(part, f"d_{arg.name}_pairs") if pairs else part)
+    for c in program.carries:
+        if c.start not in cotangents:
+            raise ValueError(f"nothing reads the carried value {c.name}")
     outputs: dict[str, Node] = {}
     starts = {c.start: c for c in program.carries}
     carries = []
@@ -64,8 +67,6 @@ def adjoint(program: Program) -> Program:
         parts = cotangents.get(leaf, [])
         if leaf in starts:
             c = starts[leaf]
-            if not parts:
-                raise ValueError(f"nothing reads the carried value {leaf.name}")
             carries.append(Carry(c.name, ends[c.name], c.decay, g.label(g.add(*parts), f"d_{c.name}_read")))
         elif leaf.op.kind in ("input", "param") and parts:
             outputs[f"d_{leaf.op.name}"] = g.label(g.add(*parts), f"d_{leaf.op.name}")

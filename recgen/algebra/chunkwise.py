@@ -123,7 +123,8 @@ def token_value(g: Graph, q: Quantity, tensors: Mapping[str, Tensor], name: str 
         if s.name in tensors and s.is_integer is None:
             t = tensors[s.name]
             axes = [AXIS[a] for a in t.axes if a in AXIS]
-            bindings[s] = g.leaf(s.name, "input" if t.role == "input" else "param", axes, "token" if "T" in t.axes else "head")
+            kind, level = "input" if t.role == "input" else "param", "token" if "T" in t.axes else "head"
+            bindings[s] = g.leaf(s.name, kind, axes, level)
         else:
             bindings[s] = g.leaf(s.name, "index" if s.name == "h" else "scalar", "", "head")
     inside_head = all(n.level == "head" for n in bindings.values())

@@ -100,7 +100,7 @@ def run(program: Program, draw: Draw, domain: Domain, cut: Cut, carried: Mapping
         leaves = {carry.start: state[carry.name] for carry in program.carries}
         for node in nodes:
             if isinstance(node.op, Leaf) and node.op.kind == "carry" and node not in leaves:
-                leaves[node] = given[node.op.name][c]
+                leaves[node] = _given(node, given or {})[c]
         values[c] = run_chunk(nodes, leaves, chunk, stage, formal)
         for name, value in state.items():
             starts[name][c] = value
@@ -108,6 +108,12 @@ def run(program: Program, draw: Draw, domain: Domain, cut: Cut, carried: Mapping
                  for carry in program.carries}
     stage.finish(values, cut.rows)
     return Run({name: stage.exact(node) for name, node in program.outputs.items()}, starts, state)
+
+
+def _given(node: Node, given: Mapping[str, Sequence[Array]]) -> Sequence[Array]:
+    if node.op.name not in given:
+        raise NotExact(f"nothing carries {node.op.name}")
+    return given[node.op.name]
 
 
 def _handed_on(start: Node, decay: Node | None, write: Node, values: Mapping[Node, Array]) -> Array:

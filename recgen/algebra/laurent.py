@@ -60,12 +60,14 @@ def _laurent(x: Laurent | Coefficient) -> Laurent:
 class Symbols:
     """The domain of Laurent polynomials.
 
-    `divisors` collects what was divided by, products of exponentials apart: those alone are never zero.
+    `divisors` collects what was divided by, products of exponentials apart: those alone are never zero. `grows` says
+    whether an exponential was taken of a sum that has a log-decay with a negative count, and so may exceed 1.
     """
 
     def __init__(self) -> None:
         self.labels: list[str] = []
         self.divisors: set[frozenset] = set()
+        self.grows = False
         self._generators: dict[object, int] = {}
         self._exponentials: set[int] = set()
 
@@ -81,6 +83,7 @@ class Symbols:
     def exp(self, exponent: Sum | int) -> Laurent:
         monomial = 0
         for atom, c in log_decays(exponent):
+            self.grows |= c < 0
             g = self._generator(("exp", atom), "a")
             self._exponentials.add(g)
             monomial += c << DIGIT * g

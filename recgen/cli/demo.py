@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from recgen.cli.common import BAD_INPUT, complain
+
 NAME = "demo"
 HELP = "Generate and verify operators, train a small language model with one, and write an HTML report."
 EXAMPLE = "recgen demo -o demo.html"
@@ -15,6 +17,10 @@ EXAMPLE = "recgen demo -o demo.html"
 def run(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The report.")] = Path("demo.html"),
 ) -> None:
-    from recgen import demo
+    try:
+        from recgen import demo
+    except ModuleNotFoundError as error:
+        complain(f"the demo draws its report with {error.name}, which is not installed: pip install 'recgen[demo]'")
+        raise typer.Exit(BAD_INPUT) from None
 
     typer.echo(f"The report is in {demo.run(out)}")

@@ -14,7 +14,7 @@ import sympy
 from recgen import __version__
 from recgen.algebra.derive import Derivation
 from recgen.algebra.mathtext import module_equations
-from recgen.algebra.program import Leaf, Node, topological
+from recgen.algebra.program import Leaf, Map, Node, topological
 from recgen.algebra.recurrence import Recurrence
 from recgen.plan.kernels import Plan
 from recgen.resources import templates_dir
@@ -155,6 +155,7 @@ def _kernel_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: 
         "forward_launch": launches[0],
         "backward_launches": launches[1:],
         "shape_inputs": ", ".join(widths),
+        "shape_dtypes": ", ".join(f"{w}.dtype" for w in widths) + ("," if len(widths) == 1 else ""),
         "key_shape": f"{key.name}.shape",
         "value_shape": f"{val.name}.shape[-1]",
         "launch_setup": complete(setup, text_of(launches[:1])),
@@ -211,6 +212,8 @@ def _setup(writer: TorchWriter, nodes: Sequence[Node], tensors: Sequence[Tensor]
 def size_setup(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> list[str]:
     """Definitions of the head index and the sizes that head and token expressions use."""
     used = {n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("index", "scalar")}
+    if any(isinstance(n.op, Map) and not n.op.expr.free_symbols for n in topological(nodes)):
+        used.add("h")  # a constant is one value per head
     first = tensors[0].name
     lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V"})]
     if "h" in used:

@@ -82,7 +82,7 @@ class TorchText:
         printer = TorchPrinter({placeholder(k): operand(self.aligned(a, node)) for k, a in enumerate(node.args)}, scalars)
         text = printer.text(op.expr)
         self.helpers |= printer.helpers
-        return text
+        return text if op.expr.free_symbols else f"torch.full_like(h, {text})"
 
     @_text.register
     def _(self, op: Add, node: Node) -> str:

@@ -157,10 +157,9 @@ class _Writer:
                 shape = ", ".join(EXTENT[a] for a in tile_axes(total))
                 out.inside.append(f"{self.names[total]} = tl.zeros([{shape}], tl.float32)")
             out.inside.append("for level in tl.static_range(LEVELS):")
-            out.inside.append("    HALF: tl.constexpr = 2**level")
             if any(isinstance(n.op, Mask) for n in s.body):
-                out.helpers.add("_siblings")
-                out.inside.append("    siblings = _siblings(row, HALF)")
+                out.helpers.add("_tile_siblings")
+                out.inside.append("    siblings = _tile_siblings(row, 2**level)")
             for n in s.body:
                 self._assign(n, "    ")
             for total in s.sums:

@@ -38,8 +38,8 @@ COUNTS = {
     ("later", "chunk"): "tl.maximum(rows_here - 1 - row, 0).to(tl.float32)",
     ("total", "chunk"): "rows_here.to(tl.float32)",
     ("between", "chunk"): "tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)",
-    ("through", "level"): "(row % HALF + 1).to(tl.float32)",
-    ("later", "level"): "(HALF - 1 - row % HALF).to(tl.float32)",
+    ("through", "level"): "(row % 2**level + 1).to(tl.float32)",
+    ("later", "level"): "(2**level - 1 - row % 2**level).to(tl.float32)",
 }
 
 
@@ -114,22 +114,22 @@ class TritonText:
 
     @_text.register
     def _(self, op: Segment, node: Node) -> str:
-        x, size = self.use(node.args[0]), "HALF" if op.block == "level" else "C"
+        x, size = self.use(node.args[0]), "2**level" if op.block == "level" else "C"
         if tile_axes(node) == ["t"] and op.block == "chunk":
-            self.helpers.add(f"_{op.kind}_rows")
-            return f"_{op.kind}_rows({x}, row)"
-        self.helpers.add(f"_{op.kind}")
-        return f"_{op.kind}({x}, {size}, C, {EXTENT[tile_axes(node)[1]]})"
+            self.helpers.add(f"_tile_{op.kind}_rows")
+            return f"_tile_{op.kind}_rows({x}, row)"
+        self.helpers.add(f"_tile_{op.kind}")
+        return f"_tile_{op.kind}({x}, row, {size}, C, {EXTENT[tile_axes(node)[1]]})"
 
     @_text.register
     def _(self, op: Between, node: Node) -> str:
-        self.helpers.add("_between")
-        return f"_between({self.use(node.args[0])}, row)"
+        self.helpers.add("_tile_between")
+        return f"_tile_between({self.use(node.args[0])}, row)"
 
     @_text.register
     def _(self, op: Rectangle, node: Node) -> str:
-        self.helpers.add("_rectangle")
-        return f"_rectangle({self.use(node.args[0])}, row)"
+        self.helpers.add("_tile_rectangle")
+        return f"_tile_rectangle({self.use(node.args[0])}, row)"
 
     @_text.register
     def _(self, op: Mask, node: Node) -> str:

@@ -25,6 +25,7 @@ from recgen.loader.files import write_atomically
 from recgen.spec import Spec
 
 SEAL = "# recgen cache, sha256 of the lines above: "
+SHAPING = ("sympy", "jinja2", "ruff")  # packages whose version can show in an emitted text
 APART = {"bench", "cli", "demo", "loader", "verify"}  # folders of recgen that no emitted text depends on
 
 
@@ -32,13 +33,12 @@ def key(spec: Spec) -> str:
     """The sha256 (hex) of everything that the source compiled from `spec` depends on."""
     parts = {
         "recgen": recgen.__version__,
-        "sympy": version("sympy"),
-        "jinja2": version("jinja2"),
+        **{package: version(package) for package in SHAPING},
         "compiler": _compiler_digest(),
         "templates": _digest(resources.templates_dir()),
         "spec": spec.digest,
     }
-    return _sha256(json.dumps(parts, sort_keys=True, default=str))
+    return _sha256(json.dumps(parts, sort_keys=True))
 
 
 def find(name: str, key: str) -> tuple[Path, str] | None:

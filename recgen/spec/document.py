@@ -28,6 +28,7 @@ from recgen.errors import SpecError
 from recgen.spec.source import Findings, Source
 
 MAX_BYTES = 32 * 1024
+MAX_LINE = 2500
 MAX_NODES = 2000
 MAX_DEPTH = 12
 
@@ -51,7 +52,7 @@ class Scalar:
             if index == offset:
                 while cursor < len(self.raw) and self.raw[cursor].isspace() and not character.isspace():
                     cursor += 1
-                return min(self.start + cursor, max(self.start, self.end - 1))
+                return self.start + cursor if self.raw[cursor : cursor + 1] == character else self.start
             if not character.isspace():
                 found = self.raw.find(character, cursor)
                 if found < 0:
@@ -108,6 +109,8 @@ def parse_document(source: Source) -> Mapping:
             builder.take(event)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if mark and error.context_mark and not source.text[mark.index :].strip():
+            mark = error.context_mark
         position = min(mark.index, len(source.text)) if mark else 0
         reason = " ".join(part for part in (error.context, error.problem) if part)
         builder.refuse(position, source.text[position : position + 1].strip(), f"not YAML: {reason}")
@@ -132,6 +135,12 @@ def _check_text(source: Source) -> None:
     """Refuses what no editor shows, before YAML sees it."""
     if len(source.text) > MAX_BYTES:
         raise SpecError(source.problem(0, "", f"the text is longer than {MAX_BYTES} characters", _TOO_LARGE))
+    start = 0
+    for line in source.text.splitlines(keepends=True):
+        if len(line) > MAX_LINE:
+            reason = f"the line is longer than {MAX_LINE} characters"
+            raise SpecError(source.problem(start, line[:20], reason, "break it"))
+        start += len(line)
     for position, character in enumerate(source.text):
         if character in "\n\r\t" or character.isprintable():
             continue

@@ -16,19 +16,16 @@ from sympy import S
 
 from recgen.algebra.functions import COMPARISONS, LANGUAGE, Fn
 from recgen.spec import syntax
+from recgen.spec.effort import MAX_EXPONENT, check_arguments, check_effort
 from recgen.spec.initial import DRAWS, is_random
 from recgen.spec.names import STATE_NAMES
 from recgen.spec.source import listing, near
 from recgen.spec.syntax import Call, Chain, Compare, Name, Negate, Node, Number, Power
 from recgen.spec.tokens import ExpressionError
 
-MAX_EXPONENT = 128
 MAX_MAGNITUDE = 1e300
 MAX_BITS = 4096
-MAX_ARGUMENTS = 8
-MAX_BRANCHES = 12
-MAX_REMAINDER = 12
-MAX_REMAINDER_POWER = 8
+MAX_ARGUMENTS = 6
 
 LINEARITY = (
     "the recurrence must be linear across time, so the state may enter no decay, weight, feature, query, key or value"
@@ -97,29 +94,7 @@ def _check_names(node: Node, scope: Scope) -> list[ExpressionError]:
     for extra in draws[1:] if not errors else []:
         reason = "one expression draws one random number"
         errors.append(ExpressionError(extra.start, extra.start + len(extra.function), reason, "keep one of the draws"))
-    return errors or _check_branches(node)
-
-
-def _check_branches(node: Node) -> list[ExpressionError]:
-    """Limits on what sympy compares and divides by search: min, max and where, and the arguments of mod."""
-    calls = [part for part in _parts(node) if isinstance(part, Call)]
-    branches = [call for call in calls if call.function in ("min", "max", "where")]
-    if len(branches) > MAX_BRANCHES:
-        reason = f"there are more than {MAX_BRANCHES} of min, max and where"
-        return [ExpressionError(branches[MAX_BRANCHES].start, branches[MAX_BRANCHES].end, reason, "write fewer")]
-    for call in calls:
-        inside = [part for argument in call.arguments for part in _parts(argument)] if call.function == "mod" else []
-        powers = [part for part in inside if isinstance(part, Power)]
-        numbers = [part.exponent for part in powers if isinstance(part.exponent, Number)]
-        if (
-            len(inside) > MAX_REMAINDER
-            or len(numbers) < len(powers)
-            or any(number.value > MAX_REMAINDER_POWER for number in numbers)
-        ):
-            reason = "the arguments of mod are too large"
-            fix = f"use at most {MAX_REMAINDER} names, numbers and operators, and powers up to {MAX_REMAINDER_POWER}"
-            return [ExpressionError(call.start, call.end, reason, fix)]
-    return []
+    return errors or check_effort(_parts(node))
 
 
 def _parts(node: Node) -> list[Node]:
@@ -231,7 +206,9 @@ class _Builder:
             case Power(base=base, exponent=exponent):
                 return self._power(self.value(base), self.value(exponent), exponent)
             case Call(function=function, arguments=arguments):
-                return self.scope.functions[function].build(*self._arguments(function, arguments))
+                values = self._arguments(function, arguments)
+                check_arguments(node, values)
+                return self.scope.functions[function].build(*values)
         raise TypeError(f"not a value: {node!r}")
 
     def _chain(self, first: Node, rest: tuple[tuple[str, Node], ...]) -> sympy.Expr:

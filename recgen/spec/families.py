@@ -16,7 +16,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from recgen.errors import SpecError
 from recgen.resources import families_dir
 from recgen.spec.context import Context
 from recgen.spec.decay import DecayParts, read_decay
@@ -103,8 +102,13 @@ def load_families(extra_dirs: Iterable[str | os.PathLike[str]] = ()) -> dict[str
     found: dict[str, Family] = {}
     for folder in reversed(_folders(extra_dirs)):
         for path in sorted(folder.glob("*.yaml")):
-            found[path.stem] = _family(_open(path))
+            found[path.stem] = _family(_open(path), path.stem)
     return dict(sorted((found | _registered).items()))
+
+
+def is_path(name: str) -> bool:
+    """Whether a family is named by its file, not by a name to look up."""
+    return "/" in name or "\\" in name or name.endswith((".yaml", ".yml"))
 
 
 def find_family(name: str, beside: Path, extra_dirs: Iterable[str | os.PathLike[str]] = ()) -> Source | str:
@@ -112,7 +116,7 @@ def find_family(name: str, beside: Path, extra_dirs: Iterable[str | os.PathLike[
 
     The reason has a fix after a newline. Raises SpecError when the file is no text.
     """
-    if "/" in name or "\\" in name or name.endswith((".yaml", ".yml")):
+    if is_path(name):
         path = beside / name
         missing = f"there is no file {name} beside the spec\nwrite a path relative to the spec's folder"
         return _open(path) if path.is_file() else missing
@@ -137,14 +141,17 @@ def read_family(
     source: Source,
     constants: Mapping[str, Fraction] | None = None,
     bounds: tuple[float, float] | None = None,
+    called: str | None = None,
 ) -> FamilyReading:
     """The family in a text, with some of its constants and its bounds changed by a spec.
 
+    called: the name that it was looked up by, None when it was given as a file.
     Raises SpecError, located in the family's own text. A constant that it does not have is the caller's to refuse.
     """
     context, shape = _shape(source)
-    if source.file.endswith(".yaml") and Path(source.file).stem != shape.name:
-        context.refuse_at(("name",), f"the file is called {Path(source.file).name}", "give the two the same name")
+    if called is not None and called != shape.name:
+        reason = f"this family is looked up as {called}, by its file's name"
+        context.refuse_at(("name",), reason, f"write name: {called}, or rename the file")
     refused = refuse_operator_name(shape.name)
     if refused:
         context.refuse_at(("name",), *refused)
@@ -194,8 +201,8 @@ def _shape(source: Source) -> tuple[Context, FamilyShape]:
     return context, shape
 
 
-def _family(source: Source) -> Family:
-    read_family(source)
+def _family(source: Source, name: str) -> Family:
+    read_family(source, called=name)
     _, shape = _shape(source)
     return Family(
         name=shape.name,
@@ -230,6 +237,3 @@ def _folders(extra_dirs: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """The folders to look in, the most specific first."""
     environment = [part for part in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if part]
     return [Path(folder) for folder in (*extra_dirs, *environment)] + [families_dir()]
-
-
-__all__ = ["Family", "SpecError", "load_families", "register_family", "unregister_family"]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from recgen.errors import SpecError
+from recgen.errors import NOWHERE, Location, SpecError
 from recgen.spec.context import Context
 from recgen.spec.decay import DecayParts, read_decay
 from recgen.spec.document import MAX_BYTES, Scalar, decode, parse_document
-from recgen.spec.families import FamilyReading, family_constants, find_family, read_family
+from recgen.spec.families import FamilyReading, family_constants, find_family, is_path, read_family
 from recgen.spec.growth import check_growth
 from recgen.spec.model import DEFAULT_ROLES, Decay, Expr, Normalizer, Spec, Tensor
 from recgen.spec.names import refuse_operator_name
@@ -81,6 +82,11 @@ def _nearby(path: Path) -> str:
     return f"did you mean {folder / close}?" if close else "give the path of a YAML file"
 
 
+def _placed(expr: Expr, here: Location) -> Expr:
+    """The expression; a default one, which is written nowhere, is placed at the start of the spec."""
+    return replace(expr, at=here) if expr.at is NOWHERE else expr
+
+
 class _Reader:
     """One spec being read."""
 
@@ -115,26 +121,27 @@ class _Reader:
         check_used(context, tensors, [expr for expr in expressions if expr], {readout.bonus, readout.skip})
         findings.raise_if_any()
         assert decay is not None and scale is not None and query_map is not None and key_map is not None
+        here = context.source.location(context.root.start)
         return Spec(
             name=shape.name,
             title=shape.title,
             cite=shape.cite,
-            decay=decay,
+            decay=replace(decay, log=_placed(decay.log, here)),
             inputs=tuple(inputs),
             params=tuple(params),
-            query=roles["query"],
-            key=roles["key"],
-            value=roles["value"],
-            query_map=query_map,
-            key_map=key_map,
-            key_weight=weight,
+            query=_placed(roles["query"], here),
+            key=_placed(roles["key"], here),
+            value=_placed(roles["value"], here),
+            query_map=_placed(query_map, here),
+            key_map=_placed(key_map, here),
+            key_weight=_placed(weight, here),
             log_key_weight=is_log,
             normalizer=normalizer,
             readout=readout,
             rotation=rotation,
             causal=shape.causal,
             state=shape.state,
-            scale=scale,
+            scale=_placed(scale, here),
             source=context.source.text,
             path=context.source.file,
         )
@@ -163,7 +170,8 @@ class _Reader:
                     fix = f"its constants are {listing(known, 'and')}" if known else "remove it: the family has none"
                     context.refuse(position, name, f"the family {decay.family} has no constant {name[:40]!r}", fix)
             constants = {name: value for name, value in decay.constants.items() if name in known}
-            return read_family(found, constants, self._bounds(shape))
+            called = None if is_path(decay.family) else decay.family
+            return read_family(found, constants, self._bounds(shape), called)
         except SpecError as error:
             context.findings.extend(error.problems)
         except OSError as error:

@@ -153,6 +153,8 @@ def _problem(detail: ErrorDetails, root: Mapping, shape: type[_Shape], source: S
         known = _keys_at(shape, path[:-1])
         close = near(str(path[-1]), known)
         elsewhere = _ELSEWHERE.get(key.text, f"the keys here are {listing(known, 'and')}")
+        if key.text.count(")") > key.text.count("("):
+            elsewhere = "inside { } a comma ends the value: put the expression in quotes"
         fix = f"did you mean {close}?" if close else elsewhere
         return source.problem(key.start, key.text, f"there is no key {key.text[:40]!r} here", fix)
     node, start = _find(root, path)
@@ -181,7 +183,7 @@ def _find(root: Mapping, path: list[str | int]) -> tuple[Node, int]:
         elif isinstance(node, Sequence) and isinstance(part, int) and part < len(node.items):
             node = node.items[part]
         else:
-            return node, start
+            break
     if isinstance(node, Sequence) or (isinstance(node, Scalar) and node.raw):
         start = node.start
     return node, start

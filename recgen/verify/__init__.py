@@ -1,7 +1,7 @@
 """Verification of emitted modules: every form and backend against `naive` in float64, on inputs that users send.
 
-    report = verify_spec("gla", examples=50)      # or verify_module(module)
-    print(report.render())                        # worst errors, and the smallest failing input as a runnable script
+report = verify_spec("gla", examples=50)      # or verify_module(module)
+print(report.render())                        # worst errors, and the smallest failing input as a runnable script
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .build import build
     from .case import Case
-    from .compare import compare
+    from .data import build
     from .driver import verify_module, verify_spec
+    from .errors import compare
     from .profile import Profile, load_module
     from .report import Failure, Report, Row
     from .run import run_form, run_naive
@@ -24,8 +24,8 @@ _HOMES = {
     "Profile": "profile",
     "Report": "report",
     "Row": "report",
-    "build": "build",
-    "compare": "compare",
+    "build": "data",
+    "compare": "errors",
     "load_module": "profile",
     "run_form": "run",
     "run_naive": "run",
@@ -54,5 +54,5 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    globals()[name] = value  # also over the submodule `build`, which its import has just bound here
+    globals()[name] = value
     return value

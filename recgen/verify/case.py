@@ -21,7 +21,7 @@ class Case:
     """What is run (form, backend, options) on what (sizes, values, gates, layouts), all from one seed.
 
     documents  lengths of packed sequences (then B = 1 and T is their sum), or None
-    values     how inputs that drive no decay are drawn: see build.VALUES
+    values     how inputs that drive no decay are drawn: see data.VALUES
     gate       how inputs (or parameters) that drive the decay are drawn: see gates.GATES
     log_decay  the log-decay that the gate kinds with a level aim at
     mixed      16-bit inputs with float32 gates and parameters
@@ -112,7 +112,7 @@ class Case:
         return f"Case({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
 
     def snippet(self, path: str) -> str:
-        """A runnable script: import the module at `path`, build the inputs, run the form and naive, print the errors."""
+        """A runnable script: import the module at `path`, build the inputs, run the form and naive, print errors."""
         lines = []
         if self.backend == "triton" and self.device == "cpu":
             lines += ["import os", "", 'os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported', ""]

@@ -24,7 +24,7 @@ def directed(profile: Profile, form: str, backend: str, device: str = "cpu") -> 
         device=device,
         B=1 if small else 2,
         H=2,
-        T=37 if small else 70,
+        T=37 if small else 50,
         K=8,
         V=6,
         chunk_size=16,
@@ -45,7 +45,7 @@ def _changes(profile: Profile, form: str, small: bool) -> Iterator[dict[str, obj
         yield from ({"T": 1}, {"chunk_size": None, "dtype": "bfloat16"}, {"documents": (3, 0, 14)}, {"scale": -0.5})
         return
     yield {"chunk_size": None, "scale": -0.5}
-    yield from _decays(profile)
+    yield from _decays(profile, small)
     yield from _losses()
     yield from _lengths(small)
     yield from _values(small)
@@ -60,12 +60,12 @@ def _changes(profile: Profile, form: str, small: bool) -> Iterator[dict[str, obj
     yield {"H": 7, "B": 1, "T": 18}
 
 
-def _decays(profile: Profile) -> Iterator[dict[str, object]]:
+def _decays(profile: Profile, small: bool) -> Iterator[dict[str, object]]:
     if not profile.drivers:
         return
     yield {"gate": "strong"}
     for log_decay in (-1.4, -20.0, 0.0):
-        yield {"gate": "constant", "log_decay": log_decay, "chunk_size": 64}
+        yield {"gate": "constant", "log_decay": log_decay, "chunk_size": 64, "T": 37 if small else 70}
     for gate in ("zero", "negative_zero", "alternate", "every_16th", "one_channel"):
         yield {"gate": gate}
     if profile.reset is not None:
@@ -105,7 +105,7 @@ def _dtypes(profile: Profile, small: bool) -> Iterator[dict[str, object]]:
     if not small:
         yield {"dtype": "bfloat16", **counting, "T": 600, "initial": False}
         yield {"dtype": "float64"}
-        yield {"dtype": "float64", "gate": "weak", "values": "low"}
+        yield {"dtype": "float64", "gate": "weak", "values": "low", "T": 20}
 
 
 def _layouts(profile: Profile) -> Iterator[dict[str, object]]:

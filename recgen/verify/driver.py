@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import random
@@ -163,8 +164,9 @@ class _Run:
         if whole and self.options.examples_of(backend):
             self._random(whole, backend, device)
         for form, _ in pairs:
-            if not any(row.form == form and row.backend == backend for row in self.report.rows):
-                self.report.notes.append(f"{form} on {backend}: every case was refused")
+            ran = {(row.form, row.backend) for row in self.report.rows} | broken
+            if (form, backend) not in ran:
+                self.report.never_ran.append(f"{form} on {backend}")
 
     def _random(self, pairs: list[Pair], backend: str, device: str) -> None:
         """Hypothesis over cases; each runs in every form of `pairs`. Keeps the smallest failure it comes to."""
@@ -185,7 +187,8 @@ class _Run:
                         return True
             return False
 
-        try:
+        # nothing found, or the time for shrinking ran out: what was found is in `smallest`
+        with contextlib.suppress(HypothesisException):
             find(
                 cases(self.profile, backend),
                 fails,
@@ -199,8 +202,6 @@ class _Run:
                 ),
                 random=random.Random(self.options.seed),
             )
-        except HypothesisException:
-            pass  # none found, or the time for shrinking ran out; what was found is in `smallest`
         for outcome in smallest:
             self._fail(outcome, "random")
 

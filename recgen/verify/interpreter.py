@@ -1,6 +1,6 @@
 """Running the Triton cases in a process of their own, where TRITON_INTERPRET=1 is set before Triton is imported.
 
-The process reads its task as one line of JSON and answers in lines of JSON: progress while it runs, a report at the end.
+The process reads its task as one line of JSON and answers in lines of JSON: progress, and a report at the end.
 Started as `python -m recgen.verify.interpreter`.
 """
 
@@ -40,7 +40,7 @@ class Interpreted:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **_SETTLED},
+            env={**os.environ, **_SETTLED, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         )
         assert process.stdin is not None
         process.stdin.write(json.dumps({"path": profile.path, "options": options}) + "\n")

@@ -6,13 +6,13 @@ measured on the module's own `naive`, from how much of an initial state survives
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import math
 import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,10 +30,10 @@ _GRID = [0.0] + [s * m for m in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 51
 def load_module(path: str | Path) -> ModuleType:
     """Import the Python file at `path` as a fresh module that no other import sees. ImportError when there is none."""
     path = Path(path).resolve()
-    spec = importlib.util.spec_from_file_location(f"recgen_verified_{path.stem}_{crc32(str(path).encode()):08x}", path)
+    spec = spec_from_file_location(f"recgen_verified_{path.stem}_{crc32(str(path).encode()):08x}", path)
     if spec is None or spec.loader is None or not path.is_file():
         raise ImportError(f"no Python module at {path}")
-    module = importlib.util.module_from_spec(spec)
+    module = module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
@@ -49,6 +49,17 @@ def accepted(function: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return dict(options)
     return {name: value for name, value in options.items() if name in parameters}
+
+
+def _scale_of(spec: Mapping[str, Any], sizes: Mapping[str, int]) -> float | None:
+    from recgen.errors import SpecError
+    from recgen.spec import read_dict
+
+    try:
+        tree = read_dict(dict(spec)).scale.tree
+    except SpecError:
+        return None
+    return float(tree.subs({symbol: sizes[symbol.name] for symbol in tree.free_symbols}))
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,7 @@ class Profile:
             drivers = tuple(name for name in inputs if name not in roles)
         drivers = drivers or tuple(name for name in params if name in _names_in(texts))
         forms = tuple(form for form in FORMS if callable(getattr(module, form, None)))
-        has_triton = getattr(module, "triton", None) is not None
+        has_triton = find_spec("triton") is not None and "import triton" in Path(str(module.__file__)).read_text()
         profile = cls(module, inputs, params, state, drivers, forms, has_triton, str(module.__file__))
         object.__setattr__(profile, "reset", profile._find_reset())
         return profile
@@ -116,6 +127,13 @@ class Profile:
                 sizes.update(zip(self.axes(name), tensor.shape, strict=True))
             self._levels[key] = sizes
         return {**self._levels[key], "B": B, "T": T}
+
+    def scale(self, H: int, K: int, V: int) -> float | None:
+        """The default scale by the spec's own words, read independently of the module; None if SPEC is not a spec."""
+        key = ("scale", H, K, V)
+        if key not in self._levels:
+            self._levels[key] = _scale_of(self.module.SPEC, {"H": H, "K": K, "V": V})
+        return self._levels[key]
 
     def log_decay(self, level: float) -> float:
         """Mean over the state of log(surviving share) after one token whose drivers all equal `level`; −inf if none."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any
 
 import torch
@@ -18,9 +19,9 @@ from torch import Generator, Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from .build import Data, build
 from .case import Case
-from .compare import compare
+from .data import Data, build
+from .errors import compare
 from .profile import Profile
 from .run import Results, run_naive
 
@@ -35,18 +36,29 @@ class Changed(TorchDispatchMode):
         super().__init__()
         self.change, self.dtype, self.kept = change, dtype, kept
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled here, and skipping dynamo would import it: seconds
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        writes = func._schema.is_mutable
-        if not writes and any(r.alias_info is not None for r in func._schema.returns):
+        writes, views = _nature(func)
+        if views and not writes:
             return out
+        return (
+            self._changed(out, writes) if isinstance(out, Tensor) else tree_map(lambda x: self._changed(x, writes), out)
+        )
 
-        def changed(x: Any) -> Any:
-            if not isinstance(x, Tensor) or x.dtype is not self.dtype or tuple(x.shape) in self.kept:
-                return x
-            return x.copy_(self.change(x)) if writes else self.change(x)
+    def _changed(self, x: Any, writes: bool) -> Any:
+        if not isinstance(x, Tensor) or x.dtype is not self.dtype or tuple(x.shape) in self.kept:
+            return x
+        return x.copy_(self.change(x)) if writes else self.change(x)
 
-        return tree_map(changed, out)
+
+@cache
+def _nature(func: Any) -> tuple[bool, bool]:
+    """Whether an operation writes into an argument, and whether it returns (part of) one."""
+    return func._schema.is_mutable, any(r.alias_info is not None for r in func._schema.returns)
 
 
 def rounded_to(dtype: torch.dtype, kept: Shapes = frozenset()) -> Changed:

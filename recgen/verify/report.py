@@ -9,6 +9,7 @@ from typing import Any
 
 from .case import Case
 from .check import Outcome
+from .errors import Measure
 from .run import kind
 
 Key = tuple[str, str, str, str]
@@ -16,26 +17,39 @@ Key = tuple[str, str, str, str]
 
 @dataclass
 class Row:
-    """The worst error of one kind of result (output, state, gradient) of one form, backend and dtype."""
+    """The worst error of one kind of result (output, state, gradient) of one form, backend and dtype.
+
+    error, allowed, name  of the measure furthest out of tolerance, among those that fail if any does, else among
+                          those held to the tolerance of the dtype
+    eager                 how many measures of ill-conditioned cases the eager reference had to judge"""
 
     form: str
     backend: str
     dtype: str
     what: str
-    cases: int = 0
+    measures: int = 0
+    eager: int = 0
     error: float = 0.0
     allowed: float = 0.0
     name: str = ""
     ok: bool = True
 
-    def add(self, name: str, error: float, allowed: float, ok: bool) -> None:
-        """Count one measure; the one furthest out of tolerance is kept."""
-        self.cases += 1
-        ratio = math.inf if math.isnan(error) else error / allowed
-        kept = math.inf if math.isnan(self.error) else self.error / self.allowed if self.allowed else -1.0
-        if ratio > kept or not self.name:
-            self.error, self.allowed, self.name = error, allowed, name
-        self.ok = self.ok and ok
+    def add(self, m: Measure) -> None:
+        """Count one measure."""
+        self.measures += 1
+        self.eager += m.eager
+        kept = Measure(self.name, self.error, self.allowed or math.inf)
+        worse = m.ratio > kept.ratio or not self.name
+        if (not m.ok and (self.ok or worse)) or (m.ok and self.ok and worse and not m.eager):
+            self.error, self.allowed, self.name = m.error, m.allowed, m.name
+        self.ok = self.ok and m.ok
+
+    def cells(self) -> tuple[str, ...]:
+        """The row as text, one string per column of the table."""
+        errors = f"{self.error:.1e}", f"{self.allowed:.1e}"
+        fails = "" if self.ok else "FAILS"
+        counts = str(self.measures), str(self.eager)
+        return (self.form, self.backend, self.dtype, self.what, *counts, *errors, self.name, fails)
 
 
 @dataclass(frozen=True)
@@ -62,13 +76,14 @@ class Report:
     failures: list[Failure] = field(default_factory=list)
     refusals: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    never_ran: list[str] = field(default_factory=list)
     cases: int = 0
     seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
-        """No failure, and something was run."""
-        return not self.failures and self.cases > 0
+        """No failure, and every form and backend ran at least one case that it did not refuse."""
+        return not self.failures and not self.never_ran and self.cases > 0
 
     def add(self, outcome: Outcome) -> None:
         """Count one outcome in the rows; failures are added by `fail`."""
@@ -79,7 +94,7 @@ class Report:
             self.refusals[key] = self.refusals.get(key, 0) + 1
             return
         for m in outcome.measures:
-            self._row((case.form, case.backend, case.dtype, kind(m.name))).add(m.name, m.error, m.allowed, m.ok)
+            self._row((case.form, case.backend, case.dtype, kind(m.name))).add(m)
 
     def _row(self, key: Key) -> Row:
         for row in self.rows:
@@ -98,6 +113,7 @@ class Report:
         self.rows += other.rows
         self.failures += other.failures
         self.refusals.update(other.refusals)
+        self.never_ran += other.never_ran
         self.notes += [note for note in other.notes if note not in self.notes]
         self.cases += other.cases
 
@@ -120,17 +136,16 @@ class Report:
 
     def render(self) -> str:
         """The table of worst errors, then notes, then the smallest failing input of each failure as a script."""
-        head = ("form", "backend", "dtype", "result", "measures", "worst error", "allowed", "in", "")
-        lines = [head] + [
-            (r.form, r.backend, r.dtype, r.what, str(r.cases), f"{r.error:.1e}", f"{r.allowed:.1e}", r.name, "" if r.ok else "FAILS")
-            for r in sorted(self.rows, key=lambda r: (r.backend, r.form, r.dtype, r.what))
-        ]
+        head = ("form", "backend", "dtype", "result", "measures", "by eager", "worst error", "allowed", "in", "")
+        rows = sorted(self.rows, key=lambda r: (r.backend, r.form, r.dtype, r.what))
+        lines = [head, *(row.cells() for row in rows)]
         sizes = [max(len(line[n]) for line in lines) for n in range(len(head))]
         text = ["  ".join(cell.ljust(size) for cell, size in zip(line, sizes, strict=True)).rstrip() for line in lines]
         text += [f"note: {note}" for note in self.notes]
         text += [f"refused {count} times: {reason}" for reason, count in self.refusals.items()]
         for failure in self.failures:
             text += ["", f"FAILED ({failure.origin}) {failure}", "", failure.snippet.rstrip()]
-        verdict = "verified" if self.ok else f"{len(self.failures)} failures"
+        text += [f"FAILED {pair}: every case was refused" for pair in self.never_ran]
+        verdict = "verified" if self.ok else f"{len(self.failures) + len(self.never_ran)} failures"
         text += ["", f"{self.name}: {verdict}, {self.cases} runs, seed {self.seed}, {self.seconds:.1f} s"]
         return "\n".join(text)

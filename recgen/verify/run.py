@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
-from .build import Data
 from .case import Case
+from .data import Data
 from .profile import Profile, accepted
 
 States = tuple[Tensor, ...]
@@ -25,12 +26,12 @@ def kind(name: str) -> str:
 @contextmanager
 def loud_memory() -> Iterator[None]:
     """torch.empty gives NaN, so that a cell that is read before it is written shows in the results."""
-    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")  # not use_deterministic_algorithms, which imports the inductor: seconds
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        torch.set_deterministic_debug_mode(before)
 
 
 def _times(profile: Profile, tensors: Mapping[str, Tensor], start: int, stop: int | None) -> dict[str, Tensor]:
@@ -131,6 +132,22 @@ def run_form(profile: Profile, case: Case, data: Data) -> Results:
 
 
 def run_naive(profile: Profile, case: Case, data: Data) -> Results:
-    """Run `naive` over the whole sequence on `data`, whatever form the case names; the same names as `run_form`."""
-    o, state = _call(profile, case, "naive", data.tensors, case.T, data.initial, data, case.final)
-    return _results(profile, case, data, o, state)
+    """Run `naive` over the whole sequence on `data`, whatever form the case names; the same names as `run_form`.
+
+    What naive shares with the forms is kept out of it: documents are cut here, the default scale is the spec's."""
+    if case.scale is None:
+        case = dataclasses.replace(case, scale=profile.scale(case.H, case.K, case.V))
+    if case.documents is None:
+        o, state = _call(profile, case, "naive", data.tensors, case.T, data.initial, data, True)
+        return _results(profile, case, data, o, state if case.final else None)
+    alone = dataclasses.replace(data, offsets=None)
+    outputs, states, start = [data.output_cotangent[:, :0]], [], 0
+    for n, length in enumerate(case.documents):
+        own = None if data.initial is None else tuple(s[n : n + 1] for s in data.initial)
+        tensors = _times(profile, data.tensors, start, start + length)
+        o, state = _call(profile, case, "naive", tensors, length, own, alone, True)
+        outputs.append(o)
+        states.append(state or ())
+        start += length
+    state = tuple(torch.cat(parts) for parts in zip(*states, strict=True))
+    return _results(profile, case, data, torch.cat(outputs, 1), state if case.final else None)

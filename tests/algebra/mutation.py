@@ -13,6 +13,7 @@ import sympy
 from recgen.algebra.program import (
     LEVELS,
     Add,
+    Between,
     Carry,
     Count,
     Graph,
@@ -22,6 +23,7 @@ from recgen.algebra.program import (
     Node,
     Op,
     Program,
+    Rectangle,
     Segment,
     ordered,
     placeholder,
@@ -68,10 +70,15 @@ def changes(node: Node) -> Iterator[tuple[str, Change]]:
         yield "earlier and later swapped", with_op(Segment({"earlier": "later", "later": "earlier"}[op.kind], op.block))
         if "s" not in node.axes or "s" in node.args[0].axes:
             yield "includes its own row", lambda g, n: legal(g, Add(), (n, n.args[0]), n)
+    if isinstance(op, Between):
+        yield "includes its first row", lambda g, n: legal(g, Add(), (n, g.columns(n.args[0])), n)
+    if isinstance(op, Rectangle):
+        yield "includes its first column", lambda g, n: legal(g, Add(), (n, g.reduce(n.args[0], "i")), n)
     if isinstance(op, Count):
         yield "one more", mapped(A + 1)
         if op.kind in ("through", "later"):
-            yield "through and later swapped", with_op(Count({"through": "later", "later": "through"}[op.kind], op.block))
+            other = {"through": "later", "later": "through"}[op.kind]
+            yield "through and later swapped", with_op(Count(other, op.block))
     if isinstance(op, Mask) and node.args[0].axes == node.axes:
         yield "removed", lambda g, n: n.args[0]
     if isinstance(op, Add):

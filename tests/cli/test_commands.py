@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,6 +97,19 @@ def test_demo_says_where_the_report_is(
     result = recgen_command("demo", "-o", tmp_path / "demo.html")
     assert result.exit_code == 0
     assert str(tmp_path / "demo.html") in result.stdout
+
+
+def test_demo_names_what_is_not_installed(
+    recgen_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("recgen.demo")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("recgen.demo", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = recgen_command("demo")
+    assert result.exit_code == 2
+    assert "matplotlib" in result.stderr
+    assert "recgen[demo]" in result.stderr
 
 
 def test_families_lists_the_built_in_ones(recgen_command: Command) -> None:

@@ -63,8 +63,11 @@ def _state(initial_state, N, r, x):
 
 
 def step(r, u, x, a, c, state, *, scale=None):
-    scale = 1.0 if scale is None else scale
-    r, u, x, a, c = map(_Dense.apply, (r, u, x, a, c))
+    o, state = _token(*map(_Dense.apply, (r, u, x, a, c)), state, 1.0 if scale is None else scale)
+    return _Dense.apply(o), State(*map(_Dense.apply, state))
+
+
+def _token(r, u, x, a, c, state, scale):
     wide = state.S.dtype
     decay = torch.exp(F.logsigmoid(a.to(wide) + c.to(wide)))
     key = _feature(u.to(wide))
@@ -72,7 +75,7 @@ def step(r, u, x, a, c, state, *, scale=None):
     z = decay[..., None] * state.z + key
     query = scale * _feature(r.to(wide))
     numerator, denominator = (query[..., None, :] @ S)[..., 0, :], (query * z).sum(-1, keepdim=True)
-    return (numerator / (denominator + 1e-6)).to(x.dtype), State(_Dense.apply(S), _Dense.apply(z))
+    return (numerator / (denominator + 1e-6)).to(x.dtype), State(S, z)
 
 
 def _packed(form, r, u, x, a, c, scale, initial_state, cu_seqlens):
@@ -93,7 +96,7 @@ def _packed(form, r, u, x, a, c, scale, initial_state, cu_seqlens):
 def _loop(r, u, x, a, c, scale, state):
     outputs = []
     for t in range(r.shape[1]):
-        o, state = step(r[:, t], u[:, t], x[:, t], a[:, t], c, state, scale=scale)
+        o, state = _token(r[:, t], u[:, t], x[:, t], a[:, t], c, state, 1.0 if scale is None else scale)
         outputs.append(o)
     return (torch.stack(outputs, 1) if outputs else torch.zeros_like(x)), state
 

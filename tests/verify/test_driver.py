@@ -43,7 +43,8 @@ def test_a_wrong_module_fails_with_a_small_case(tmp_path: Path) -> None:
 
 
 def test_random_cases_find_what_no_directed_one_meets(tmp_path: Path) -> None:
-    module = broken(tmp_path, "    length = r.shape[1]\n", "    length = r.shape[1]\n    x = x * (1 if length != 23 else 1.001)\n")
+    line = "    length = r.shape[1]\n"
+    module = broken(tmp_path, line, line + "    x = x * (1 if length != 23 else 1.001)\n")
     report = verify_module(module, ["parallel"], 400, 5, seconds=60)
     assert [failure.origin for failure in report.failures] == ["random"]
     assert report.failures[0].case.T == 23
@@ -60,18 +61,18 @@ def test_random_cases_find_what_no_directed_one_meets(tmp_path: Path) -> None:
     ],
 )
 def test_broken_promises_are_named(tmp_path: Path, old: str, new: str, says: str) -> None:
-    text = HANDMADE.read_text().replace("naive = _public(", "naive = _whole(").replace(
-        "def _public(make):", "def _whole(make):\n    return _public(make)\n\n\ndef _public(make):"
-    )
-    kept = text[text.index("def _public(make):") : text.index("naive = _whole(")]
-    text = text.replace("def _whole(make):\n    return _public(make)\n", kept.replace("_public", "_whole"))
-    head, tail = text.split("def _public(make):")
+    text = HANDMADE.read_text()
+    broken_form = text[text.index("def _public(make):") : text.index("naive = _public(")].replace("_public", "_broken")
+    assert old in broken_form
     path = tmp_path / "broken.py"
-    path.write_text(head + "def _public(make):" + tail.replace(old, new, 1))
+    path.write_text(
+        text.replace("naive = _public(", broken_form.replace(old, new) + "naive = _public(").replace(
+            "chunk = _public(", "chunk = _broken("
+        )
+    )
     report = verify_module(load_module(path), ["chunk"], 0, 1, fail_fast=True)
-    everything = report.render()
     assert not report.ok
-    assert says in everything
+    assert says in report.render()
 
 
 def test_a_form_that_the_module_lacks_is_a_value_error(handmade: ModuleType) -> None:

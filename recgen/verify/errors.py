@@ -11,7 +11,12 @@ from torch import Tensor
 
 from .run import GRADIENT, kind
 
-TOLERANCES = {"float32": (1e-5, 5e-5), "float64": (1e-12, 1e-11), "bfloat16": (2**-8, 2**-7), "float16": (2**-11, 2**-10)}
+TOLERANCES = {
+    "float32": (1e-5, 5e-5),
+    "float64": (1e-12, 1e-11),
+    "bfloat16": (2**-8, 2**-7),
+    "float16": (2**-11, 2**-10),
+}
 _UNDERFLOW = 1e-30
 
 
@@ -38,11 +43,14 @@ def compare(found: Mapping[str, Tensor], truth: Mapping[str, Tensor]) -> dict[st
 
 @dataclass(frozen=True)
 class Measure:
-    """One result's error and the largest error it may have."""
+    """One result's error, the largest it may have, and whether that is what the eager reference achieves.
+
+    `eager` is false when `allowed` is the tolerance of the dtype."""
 
     name: str
     error: float
     allowed: float
+    eager: bool = False
 
     @property
     def ok(self) -> bool:

@@ -132,7 +132,9 @@ def build(profile: Profile, case: Case) -> Data:
         tensors[name] = placed.detach().requires_grad_(name not in case.frozen)
     output_tail, prior = _prior(profile, case)
     prior = tuple(s.to(device=case.device, dtype=case.state_dtype) for s in prior)
-    initial_needs_grad = "initial_state" not in case.frozen
+    initial = None
+    if case.initial:
+        initial = tuple(contiguous(s).detach().requires_grad_("initial_state" not in case.frozen) for s in prior)
     offsets = None
     if case.documents is not None:
         ends = torch.tensor([0, *case.documents], dtype=torch.int64).cumsum(0)
@@ -140,7 +142,7 @@ def build(profile: Profile, case: Case) -> Data:
     output_noise = _noise(case, "d output", (case.B, case.T, *output_tail))
     return Data(
         tensors=tensors,
-        initial=tuple(contiguous(s).detach().requires_grad_(initial_needs_grad) for s in prior) if case.initial else None,
+        initial=initial,
         output_cotangent=grad_layout(output_noise.to(case.device, case.torch_dtype)),
         state_cotangents=tuple(
             grad_layout(_noise(case, f"d state {n}", tuple(s.shape)).to(s)) for n, s in enumerate(prior)

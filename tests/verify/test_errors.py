@@ -9,7 +9,7 @@ import torch
 
 from recgen.verify import Case, Profile
 from recgen.verify.check import check
-from recgen.verify.compare import Measure, relative_error
+from recgen.verify.errors import Measure, relative_error
 from recgen.verify.reference import References, rounded_to
 
 
