@@ -36,6 +36,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -67,7 +68,10 @@ CHUNK_SIZE = 16
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs): the state S, Σ of decayed φ(k) vᵀ."""
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+
+    S: the sum of decayed writes key valueᵀ [N, H, K, V].
+    """
 
     S: Tensor
 
@@ -85,7 +89,7 @@ def _token_values(q, k, v, g, scale):
 
 def _token_step(query, k, v, log_decay, S):
     """The recurrence: one token's values and the state before it → its output and the state after it."""
-    S = S * torch.exp(log_decay[..., :, None]) + k[..., :, None] * v[..., None, :]
+    S = S * torch.expm1(log_decay[..., :, None]) + S + k[..., :, None] * v[..., None, :]
     y = (S * query[..., :, None]).sum(-2)
     o = y
     return o, S
@@ -322,6 +326,15 @@ def _log1p(x):
 
 
 @_helper
+def _expm1(x):
+    """exp(x) - 1; near 0 as (u - 1) / log(u) · x with u = exp(x), where the rounding of u cancels."""
+    u = tl.exp(x)
+    near = (tl.abs(x) < 1) & (u != 1)
+    v = tl.where(near, u, 2.0)
+    return tl.where(near, (v - 1) / tl.log(v) * x, tl.where(u == 1, x, u - 1))
+
+
+@_helper
 def _logsigmoid(x):
     """log(sigmoid(x)), finite wherever x is."""
     return _minimum(x, 0.0) - _log1p(tl.exp(-tl.abs(x)))
@@ -364,7 +377,7 @@ def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constex
 
 @_helper
 def _tile_later(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
-    """The sum over the rows of the same block of SIZE rows strictly after each row: the transpose of `_tile_earlier`."""
+    """The sum over the rows of the same block of SIZE rows strictly after each row; transposes `_tile_earlier`."""
     after = tl.gather(x, tl.broadcast_to(tl.minimum(row + 1, C - 1)[:, None], [C, WIDTH]), 0)
     after = tl.where((row % SIZE == SIZE - 1)[:, None], 0.0, after)
     return tl.reshape(tl.cumsum(tl.reshape(after, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
@@ -759,7 +772,7 @@ def _recurrent_forward(
         g = tl.load(g_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         query = q * scale
         log_decay = tl.where(feature_valid, _logsigmoid(g) / 16, 0.0)
-        S = S * tl.exp(log_decay[:, None]) + k[:, None] * v[None, :]
+        S = S * _expm1(log_decay[:, None]) + S + k[:, None] * v[None, :]
         y = tl.sum(S * query[:, None], 0)
         o = y
         tl.store(o_ptr + at * V + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
@@ -857,7 +870,7 @@ def _launch_forward(size, offsets, scale, q, k, v, g, S):
     return o, (S_end,), ()
 
 
-def _launch_recurrent(size, offsets, scale, q, k, v, g, S):
+def _launch_recurrent(offsets, scale, q, k, v, g, S):
     """As `_launch_forward`, token by token."""
     q, k, v, g = (x.contiguous() for x in (q, k, v, g))
     (S,) = (x.contiguous() for x in (S,))
@@ -978,9 +991,10 @@ class _Recurrence(torch.autograd.Function):
         tensors = (q, k, v, g, S)
         kept = ()
         with torch.autocast(q.device.type, enabled=False):
-            if backend == "triton":
-                launch = _launch_recurrent if form == "recurrent" else _launch_forward
-                o, ends, kept = launch(size, offsets, scale, *tensors)
+            if backend == "triton" and form == "recurrent":
+                o, ends, kept = _launch_recurrent(offsets, scale, *tensors)
+            elif backend == "triton":
+                o, ends, kept = _launch_forward(size, offsets, scale, *tensors)
             else:
                 q, k, v, g = (x.to(S.dtype) for x in tensors[:4])
                 if form == "recurrent":
@@ -1154,7 +1168,7 @@ def recurrent(
 
 
 def step(q, k, v, g, state, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without their time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after."""
+    """One token: inputs without time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after it."""
     tensors = (q, k, v, g)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
@@ -1204,13 +1218,13 @@ def _form(mode, backend, size, offsets, scale, tensors, state):
 def _each_document(mode, size, offsets, scale, tensors, state):
     """The torch forms take packed documents one at a time."""
     results = []
-    for n, (start, end) in enumerate(zip(offsets, offsets[1:])):
+    for n, (start, end) in enumerate(pairwise(offsets)):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         own = [s[n : n + 1] for s in state]
         results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
     if not results:
         return tensors[2], *state
-    o, *state = zip(*results)
+    o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 
 

@@ -29,6 +29,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -58,7 +59,10 @@ CHUNK_SIZE = 64
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs): the state S, Σ of decayed φ(k) vᵀ."""
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+
+    S: the sum of decayed writes key valueᵀ [N, H, K, V].
+    """
 
     S: Tensor
 
@@ -76,7 +80,7 @@ def _token_values(q, k, v, w, scale):
 
 def _token_step(query, k, v, log_decay, S):
     """The recurrence: one token's values and the state before it → its output and the state after it."""
-    S = S * torch.exp(log_decay[..., None, None]) + k[..., :, None] * v[..., None, :]
+    S = S * torch.expm1(log_decay[..., None, None]) + S + k[..., :, None] * v[..., None, :]
     y = (S * query[..., :, None]).sum(-2)
     o = y
     return o, S
@@ -122,9 +126,8 @@ def _chunk_forward_torch(q, k, v, w, scale, S, size):
     """The output and the final state."""
     T = q.shape[1]
     row = torch.arange(size, dtype=q.dtype, device=q.device)
-    length = (T - size * torch.arange(-(-T // size), dtype=q.dtype, device=q.device)).clamp(
-        max=size
-    )  # rows of each chunk
+    chunk = torch.arange(-(-T // size), dtype=q.dtype, device=q.device)
+    length = (T - size * chunk).clamp(max=size)  # rows of each chunk
     log_decay = -torch.exp(w)
     rows_total = length  # rows_total = #{t}
     total = log_decay[:, None] * rows_total
@@ -155,9 +158,8 @@ def _chunk_backward_torch(q, k, v, w, scale, S, d_o, d_S, size):
     """The gradients of the inputs, parameters and initial state, given those of the output and the final state."""
     T = q.shape[1]
     row = torch.arange(size, dtype=q.dtype, device=q.device)
-    length = (T - size * torch.arange(-(-T // size), dtype=q.dtype, device=q.device)).clamp(
-        max=size
-    )  # rows of each chunk
+    chunk = torch.arange(-(-T // size), dtype=q.dtype, device=q.device)
+    length = (T - size * chunk).clamp(max=size)  # rows of each chunk
     log_decay = -torch.exp(w)
     rows_total = length  # rows_total = #{t}
     total = log_decay[:, None] * rows_total
@@ -245,6 +247,15 @@ def _load_triton():
     globals().update(triton=triton, tl=triton.language)
     compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
     globals().update({function.__name__: triton.jit(function) for function in compiled})
+
+
+@_helper
+def _expm1(x):
+    """exp(x) - 1; near 0 as (u - 1) / log(u) · x with u = exp(x), where the rounding of u cancels."""
+    u = tl.exp(x)
+    near = (tl.abs(x) < 1) & (u != 1)
+    v = tl.where(near, u, 2.0)
+    return tl.where(near, (v - 1) / tl.log(v) * x, tl.where(u == 1, x, u - 1))
 
 
 @_helper
@@ -610,7 +621,7 @@ def _recurrent_forward(
         k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         query = q * scale
-        S = S * tl.exp(log_decay) + k[:, None] * v[None, :]
+        S = S * _expm1(log_decay) + S + k[:, None] * v[None, :]
         y = tl.sum(S * query[:, None], 0)
         o = y
         tl.store(o_ptr + at * V + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
@@ -709,7 +720,7 @@ def _launch_forward(size, offsets, scale, q, k, v, w, S):
     return o, (S_end,), ()
 
 
-def _launch_recurrent(size, offsets, scale, q, k, v, w, S):
+def _launch_recurrent(offsets, scale, q, k, v, w, S):
     """As `_launch_forward`, token by token."""
     q, k, v, w = (x.contiguous() for x in (q, k, v, w))
     (S,) = (x.contiguous() for x in (S,))
@@ -840,9 +851,10 @@ class _Recurrence(torch.autograd.Function):
         tensors = (q, k, v, w, S)
         kept = ()
         with torch.autocast(q.device.type, enabled=False):
-            if backend == "triton":
-                launch = _launch_recurrent if form == "recurrent" else _launch_forward
-                o, ends, kept = launch(size, offsets, scale, *tensors)
+            if backend == "triton" and form == "recurrent":
+                o, ends, kept = _launch_recurrent(offsets, scale, *tensors)
+            elif backend == "triton":
+                o, ends, kept = _launch_forward(size, offsets, scale, *tensors)
             else:
                 q, k, v, w = (x.to(S.dtype) for x in tensors[:4])
                 if form == "recurrent":
@@ -1016,7 +1028,7 @@ def recurrent(
 
 
 def step(q, k, v, w, state, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without their time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after."""
+    """One token: inputs without time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after it."""
     tensors = (q, k, v, w)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
@@ -1066,13 +1078,13 @@ def _form(mode, backend, size, offsets, scale, tensors, state):
 def _each_document(mode, size, offsets, scale, tensors, state):
     """The torch forms take packed documents one at a time."""
     results = []
-    for n, (start, end) in enumerate(zip(offsets, offsets[1:])):
+    for n, (start, end) in enumerate(pairwise(offsets)):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         own = [s[n : n + 1] for s in state]
         results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
     if not results:
         return tensors[2], *state
-    o, *state = zip(*results)
+    o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 
 
@@ -1209,8 +1221,8 @@ def _triton_obstacle(mode, tensors, sizes):
 # The operator as a layer, and inputs to try it with.
 
 
-def _initial(H, generator=None):
-    """The published initial value of every parameter, in float32."""
+def _initial(H):
+    """The initial value of every parameter, in float32."""
     h = torch.arange(H, dtype=torch.float32)
     return {
         "w": torch.log(-torch.log1p(-torch.exp2(-h - 5))),
@@ -1234,5 +1246,5 @@ def sample_inputs(B=2, T=64, H=2, K=16, V=16, dtype=torch.float32, seed=0, devic
     generator = torch.Generator().manual_seed(seed)
     sizes = {"B": B, "T": T, "H": H, "K": K, "V": V}
     values = {n: torch.randn([sizes[a] for a in axes.split()], generator=generator) for n, axes in INPUTS.items()}
-    values |= _initial(H=H, generator=generator)
+    values |= _initial(H)
     return {name: x.to(device, dtype) for name, x in values.items()}

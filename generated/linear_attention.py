@@ -31,6 +31,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -60,7 +61,11 @@ CHUNK_SIZE = 64
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs): the state S, Σ of decayed φ(k) vᵀ, the normalizer z, Σ of decayed φ(k)."""
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+
+    S: the sum of decayed writes key valueᵀ [N, H, K, V].
+    z: the sum of decayed keys [N, H, K].
+    """
 
     S: Tensor
     z: Tensor
@@ -654,7 +659,7 @@ def _launch_forward(size, offsets, scale, q, k, v, S, z):
     )
 
 
-def _launch_recurrent(size, offsets, scale, q, k, v, S, z):
+def _launch_recurrent(offsets, scale, q, k, v, S, z):
     """As `_launch_forward`, token by token."""
     q, k, v = (x.contiguous() for x in (q, k, v))
     S, z = (
@@ -788,9 +793,10 @@ class _Recurrence(torch.autograd.Function):
         tensors = (q, k, v, S, z)
         kept = ()
         with torch.autocast(q.device.type, enabled=False):
-            if backend == "triton":
-                launch = _launch_recurrent if form == "recurrent" else _launch_forward
-                o, ends, kept = launch(size, offsets, scale, *tensors)
+            if backend == "triton" and form == "recurrent":
+                o, ends, kept = _launch_recurrent(offsets, scale, *tensors)
+            elif backend == "triton":
+                o, ends, kept = _launch_forward(size, offsets, scale, *tensors)
             else:
                 q, k, v = (x.to(S.dtype) for x in tensors[:3])
                 if form == "recurrent":
@@ -958,11 +964,11 @@ def recurrent(
 
 
 def step(q, k, v, state, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without their time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after."""
+    """One token: inputs without time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after it."""
     tensors = (q, k, v)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
-    scale = _check_scale(scale, sizes)
+    scale = _check_scale(scale)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     S, z = _check_state("state", state, sizes, sizes["B"], q, dtype)
     query, key, v = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
@@ -973,7 +979,7 @@ def step(q, k, v, state, *, scale=None) -> tuple[Tensor, State]:
 def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, backend, schedule, chunk_size):
     """Check everything, then run one form."""
     sizes = _check_tensors({**INPUTS, **PARAMS}, tensors)
-    scale = _check_scale(scale, sizes)
+    scale = _check_scale(scale)
     offsets = _check_offsets(cu_seqlens, sizes, tensors[0].device)
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
@@ -1008,13 +1014,13 @@ def _form(mode, backend, size, offsets, scale, tensors, state):
 def _each_document(mode, size, offsets, scale, tensors, state):
     """The torch forms take packed documents one at a time."""
     results = []
-    for n, (start, end) in enumerate(zip(offsets, offsets[1:])):
+    for n, (start, end) in enumerate(pairwise(offsets)):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         own = [s[n : n + 1] for s in state]
         results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
     if not results:
         return tensors[2], *state
-    o, *state = zip(*results)
+    o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 
 
@@ -1071,7 +1077,7 @@ def _default_size(backend, tensors, sizes):
     return min(CHUNK_SIZE, 16 if exact or max(sizes["K"], sizes["V"]) > 128 else 32)
 
 
-def _check_scale(scale, sizes):
+def _check_scale(scale):
     if scale is None:
         return 1.0
     if isinstance(scale, bool) or not isinstance(scale, (int, float)):

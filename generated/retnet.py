@@ -29,6 +29,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -58,7 +59,10 @@ CHUNK_SIZE = 64
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs): the state S, Σ of decayed φ(k) vᵀ."""
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+
+    S: the sum of decayed writes key valueᵀ [N, H, K, V].
+    """
 
     S: Tensor
 
@@ -77,7 +81,7 @@ def _token_values(q, k, v, scale):
 
 def _token_step(query, k, v, log_decay, S):
     """The recurrence: one token's values and the state before it → its output and the state after it."""
-    S = S * torch.exp(log_decay[..., None, None]) + k[..., :, None] * v[..., None, :]
+    S = S * torch.expm1(log_decay[..., None, None]) + S + k[..., :, None] * v[..., None, :]
     y = (S * query[..., :, None]).sum(-2)
     o = y
     return o, S
@@ -124,9 +128,8 @@ def _chunk_forward_torch(q, k, v, scale, S, size):
     T = q.shape[1]
     h = torch.arange(q.shape[-2], dtype=q.dtype, device=q.device)
     row = torch.arange(size, dtype=q.dtype, device=q.device)
-    length = (T - size * torch.arange(-(-T // size), dtype=q.dtype, device=q.device)).clamp(
-        max=size
-    )  # rows of each chunk
+    chunk = torch.arange(-(-T // size), dtype=q.dtype, device=q.device)
+    length = (T - size * chunk).clamp(max=size)  # rows of each chunk
     log_decay = torch.log1p(-torch.exp2(-h - 5))
     rows_total = length  # rows_total = #{t}
     total = log_decay[:, None] * rows_total
@@ -158,9 +161,8 @@ def _chunk_backward_torch(q, k, v, scale, S, d_o, d_S, size):
     T = q.shape[1]
     h = torch.arange(q.shape[-2], dtype=q.dtype, device=q.device)
     row = torch.arange(size, dtype=q.dtype, device=q.device)
-    length = (T - size * torch.arange(-(-T // size), dtype=q.dtype, device=q.device)).clamp(
-        max=size
-    )  # rows of each chunk
+    chunk = torch.arange(-(-T // size), dtype=q.dtype, device=q.device)
+    length = (T - size * chunk).clamp(max=size)  # rows of each chunk
     log_decay = torch.log1p(-torch.exp2(-h - 5))
     rows_total = length  # rows_total = #{t}
     total = log_decay[:, None] * rows_total
@@ -233,6 +235,15 @@ def _load_triton():
     globals().update(triton=triton, tl=triton.language)
     compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
     globals().update({function.__name__: triton.jit(function) for function in compiled})
+
+
+@_helper
+def _expm1(x):
+    """exp(x) - 1; near 0 as (u - 1) / log(u) · x with u = exp(x), where the rounding of u cancels."""
+    u = tl.exp(x)
+    near = (tl.abs(x) < 1) & (u != 1)
+    v = tl.where(near, u, 2.0)
+    return tl.where(near, (v - 1) / tl.log(v) * x, tl.where(u == 1, x, u - 1))
 
 
 @_helper
@@ -562,7 +573,7 @@ def _recurrent_forward(
         k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         query = q * scale
-        S = S * tl.exp(log_decay) + k[:, None] * v[None, :]
+        S = S * _expm1(log_decay) + S + k[:, None] * v[None, :]
         y = tl.sum(S * query[:, None], 0)
         o = y
         tl.store(o_ptr + at * V + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
@@ -634,7 +645,7 @@ def _launch_forward(size, offsets, scale, q, k, v, S):
     q, k, v = (x.contiguous() for x in (q, k, v))
     (S,) = (x.contiguous() for x in (S,))
     grid = _Grid(offsets, S.shape[0], q, v)
-    h = torch.arange(q.shape[-2], dtype=q.dtype, device=q.device)
+    h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
     log_decay = torch.log1p(-torch.exp2(-h - 5))
     B, T, H, K = q.shape
     V = v.shape[-1]
@@ -661,12 +672,12 @@ def _launch_forward(size, offsets, scale, q, k, v, S):
     return o, (S_end,), ()
 
 
-def _launch_recurrent(size, offsets, scale, q, k, v, S):
+def _launch_recurrent(offsets, scale, q, k, v, S):
     """As `_launch_forward`, token by token."""
     q, k, v = (x.contiguous() for x in (q, k, v))
     (S,) = (x.contiguous() for x in (S,))
     grid = _Grid(offsets, S.shape[0], q, v)
-    h = torch.arange(q.shape[-2], dtype=q.dtype, device=q.device)
+    h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
     log_decay = torch.log1p(-torch.exp2(-h - 5))
     B, T, H, K = q.shape
     V = v.shape[-1]
@@ -695,7 +706,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, d_o, d_S):
     q, k, v, d_o = (x.contiguous() for x in (q, k, v, d_o))
     S, d_S = (x.contiguous() for x in (S, d_S))
     grid = _Grid(offsets, S.shape[0], q, v)
-    h = torch.arange(q.shape[-2], dtype=q.dtype, device=q.device)
+    h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
     log_decay = torch.log1p(-torch.exp2(-h - 5))
     B, T, H, K = q.shape
     products = _products((q, k, v))
@@ -770,9 +781,10 @@ class _Recurrence(torch.autograd.Function):
         tensors = (q, k, v, S)
         kept = ()
         with torch.autocast(q.device.type, enabled=False):
-            if backend == "triton":
-                launch = _launch_recurrent if form == "recurrent" else _launch_forward
-                o, ends, kept = launch(size, offsets, scale, *tensors)
+            if backend == "triton" and form == "recurrent":
+                o, ends, kept = _launch_recurrent(offsets, scale, *tensors)
+            elif backend == "triton":
+                o, ends, kept = _launch_forward(size, offsets, scale, *tensors)
             else:
                 q, k, v = (x.to(S.dtype) for x in tensors[:3])
                 if form == "recurrent":
@@ -940,7 +952,7 @@ def recurrent(
 
 
 def step(q, k, v, state, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without their time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after."""
+    """One token: inputs without time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after it."""
     tensors = (q, k, v)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
@@ -990,13 +1002,13 @@ def _form(mode, backend, size, offsets, scale, tensors, state):
 def _each_document(mode, size, offsets, scale, tensors, state):
     """The torch forms take packed documents one at a time."""
     results = []
-    for n, (start, end) in enumerate(zip(offsets, offsets[1:])):
+    for n, (start, end) in enumerate(pairwise(offsets)):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         own = [s[n : n + 1] for s in state]
         results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
     if not results:
         return tensors[2], *state
-    o, *state = zip(*results)
+    o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 
 

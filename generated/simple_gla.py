@@ -29,6 +29,7 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -59,7 +60,10 @@ CHUNK_SIZE = 64
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs): the state S, Σ of decayed φ(k) vᵀ."""
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+
+    S: the sum of decayed writes key valueᵀ [N, H, K, V].
+    """
 
     S: Tensor
 
@@ -77,7 +81,7 @@ def _token_values(q, k, v, g, scale):
 
 def _token_step(query, k, v, log_decay, S):
     """The recurrence: one token's values and the state before it → its output and the state after it."""
-    S = S * torch.exp(log_decay[..., None, None]) + k[..., :, None] * v[..., None, :]
+    S = S * torch.expm1(log_decay[..., None, None]) + S + k[..., :, None] * v[..., None, :]
     y = (S * query[..., :, None]).sum(-2)
     o = y
     return o, S
@@ -270,6 +274,15 @@ def _log1p(x):
     u = 1 + x
     lost = x - (u - 1)
     return tl.log(u) + tl.where(tl.abs(lost) < tl.abs(u), lost / u, 0.0)
+
+
+@_helper
+def _expm1(x):
+    """exp(x) - 1; near 0 as (u - 1) / log(u) · x with u = exp(x), where the rounding of u cancels."""
+    u = tl.exp(x)
+    near = (tl.abs(x) < 1) & (u != 1)
+    v = tl.where(near, u, 2.0)
+    return tl.where(near, (v - 1) / tl.log(v) * x, tl.where(u == 1, x, u - 1))
 
 
 @_helper
@@ -648,7 +661,7 @@ def _recurrent_forward(
         g = tl.load(g_ptr + at).to(tl.float32)
         query = q * scale
         log_decay = _logsigmoid(g)
-        S = S * tl.exp(log_decay) + k[:, None] * v[None, :]
+        S = S * _expm1(log_decay) + S + k[:, None] * v[None, :]
         y = tl.sum(S * query[:, None], 0)
         o = y
         tl.store(o_ptr + at * V + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
@@ -745,7 +758,7 @@ def _launch_forward(size, offsets, scale, q, k, v, g, S):
     return o, (S_end,), ()
 
 
-def _launch_recurrent(size, offsets, scale, q, k, v, g, S):
+def _launch_recurrent(offsets, scale, q, k, v, g, S):
     """As `_launch_forward`, token by token."""
     q, k, v, g = (x.contiguous() for x in (q, k, v, g))
     (S,) = (x.contiguous() for x in (S,))
@@ -871,9 +884,10 @@ class _Recurrence(torch.autograd.Function):
         tensors = (q, k, v, g, S)
         kept = ()
         with torch.autocast(q.device.type, enabled=False):
-            if backend == "triton":
-                launch = _launch_recurrent if form == "recurrent" else _launch_forward
-                o, ends, kept = launch(size, offsets, scale, *tensors)
+            if backend == "triton" and form == "recurrent":
+                o, ends, kept = _launch_recurrent(offsets, scale, *tensors)
+            elif backend == "triton":
+                o, ends, kept = _launch_forward(size, offsets, scale, *tensors)
             else:
                 q, k, v, g = (x.to(S.dtype) for x in tensors[:4])
                 if form == "recurrent":
@@ -1047,7 +1061,7 @@ def recurrent(
 
 
 def step(q, k, v, g, state, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without their time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after."""
+    """One token: inputs without time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after it."""
     tensors = (q, k, v, g)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
@@ -1097,13 +1111,13 @@ def _form(mode, backend, size, offsets, scale, tensors, state):
 def _each_document(mode, size, offsets, scale, tensors, state):
     """The torch forms take packed documents one at a time."""
     results = []
-    for n, (start, end) in enumerate(zip(offsets, offsets[1:])):
+    for n, (start, end) in enumerate(pairwise(offsets)):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         own = [s[n : n + 1] for s in state]
         results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
     if not results:
         return tensors[2], *state
-    o, *state = zip(*results)
+    o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 
 

@@ -8,6 +8,7 @@
 
 Each stage is a function from one immutable value to the next, and each value can be printed (`recgen explain --stage`).
 """
+
 from __future__ import annotations
 
 from recgen.spec.model import Spec
@@ -33,8 +34,15 @@ def explain(spec: Spec, stage: str = "derive", latex: bool = False) -> str:
 
     derivation = derive(spec)
     if stage == "derive":
-        return explain_derivation(derivation.recurrence, derivation.program, derivation.adjoint, derivation.bounds,
-                                  derivation.factorisation, derivation.proof, latex=latex)
+        return explain_derivation(
+            derivation.recurrence,
+            derivation.program,
+            derivation.adjoint,
+            derivation.bounds,
+            derivation.factorisation,
+            derivation.proof,
+            latex=latex,
+        )
     if stage == "plan":
         from recgen.plan.passes import plan
         from recgen.plan.show import show_plan

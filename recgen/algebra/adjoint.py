@@ -4,6 +4,7 @@ Given cotangents of the outputs and of the carried values at the end of the chun
 every input and parameter, and hands the gradient of the carried values to the chunk before. Nothing here knows which
 operator it differentiates.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable

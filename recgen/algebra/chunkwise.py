@@ -16,6 +16,7 @@ How the pair weight e^{sum over i<j≤t} is represented depends on the decay alo
                                        half of a block; there the weight is e^{sum from i to the middle} times
                                        e^{sum from the middle to t}, both at most 1 ("tree")
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -34,6 +35,7 @@ AXIS = {"T": "t", "K": "m", "M": "m", "V": "v"}
 @dataclass(frozen=True)
 class Decay:
     """The log-decay of a chunk's rows, and the sums of it that the program uses."""
+
     graph: Graph
     log: Node | None  # rows (t, …) if gated, (…) if constant in time, None for no decay
     structure: str
@@ -88,6 +90,7 @@ class Decay:
 @dataclass(frozen=True)
 class Pair:
     """One term of the pair weight: row factor · column factor · weight on (t, i), kept where the mask says."""
+
     row: Node | None
     column: Node | None
     weight: Node | None
@@ -107,8 +110,14 @@ def chunk_program(rec: Recurrence, factorisation: str) -> Program:
         write = [rows[f] for f in step.write]
         read = [rows[f] for f in linear_read(rule)]
         start = g.leaf(rule.name, "carry", rule.axes, "chunk")
-        through, later, total = (None if x is None else g.exp(x, name) for x, name in (
-            (decay.through(), "decay_to_row"), (decay.later(), "decay_to_end"), (decay.total(), "chunk_decay")))
+        through, later, total = (
+            None if x is None else g.exp(x, name)
+            for x, name in (
+                (decay.through(), "decay_to_row"),
+                (decay.later(), "decay_to_end"),
+                (decay.total(), "chunk_decay"),
+            )
+        )
         inside = [_pair_term(g, read, write, pair, rule.axes) for pair in decay.pairs(factorisation)]
         carried = _carried_term(g, read, start, through, rule.axes)
         reads[sympy.Symbol(rule.read_name, real=True)] = g.add(*inside, carried, name=rule.read_name)
@@ -143,8 +152,11 @@ def _pair_term(g: Graph, read: list[Node], write: list[Node], pair: Pair, state:
     """Σ_i Σ_m read_t write_i weight(t, i): everything the rows of a chunk take from its own writes."""
     if pair.mask == "diagonal":
         at_m = g.mul(*_along("m", read), *_along("m", write))
-        return g.mul(g.reduce(at_m, "m", name="self_score"), *_along("v", write)) if "v" in state else \
-            g.reduce(at_m, "m", name="self_score")
+        return (
+            g.mul(g.reduce(at_m, "m", name="self_score"), *_along("v", write))
+            if "v" in state
+            else g.reduce(at_m, "m", name="self_score")
+        )
     row_m, row_v = (pair.row if pair.row is not None and a in pair.row.axes else None for a in "mv")
     col_m, col_v = (pair.column if pair.column is not None and a in pair.column.axes else None for a in "mv")
     left = g.mul(*_along("m", read), row_m, name="query_weighted" if row_m else "")

@@ -11,6 +11,7 @@ A node lives on one of three levels:
 `Rows` carries a token value into the chunk, with zeros beyond the end of the sequence; `Unrows` carries it back.
 Nodes are interned: building the same operation twice gives the same node, so identity is equality.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,6 +38,7 @@ class Op:
 class Leaf(Op):
     """A value from outside. kind: input, param, index (of the head), scalar, carry, cotangent, or
     kept (a value that an earlier kernel stored)."""
+
     name: str
     kind: str
 
@@ -44,6 +46,7 @@ class Leaf(Op):
 @dataclass(frozen=True)
 class Map(Op):
     """An elementwise expression in the placeholders a0, a1, … of its arguments, broadcast over the union of axes."""
+
     expr: sympy.Expr
 
 
@@ -65,6 +68,7 @@ class Unrows(Op):
 @dataclass(frozen=True)
 class Rename(Op):
     """The same rows under the other row axis: t → i (columns) or i → t."""
+
     source: str
     target: str
 
@@ -76,6 +80,7 @@ class Count(Op):
 
     block is "chunk", or "level" for the blocks of the tree's current level.
     """
+
     kind: str
     block: str
 
@@ -83,6 +88,7 @@ class Count(Op):
 @dataclass(frozen=True)
 class Segment(Op):
     """Sum over the rows of the same block strictly `earlier` or `later` than t. Each is the other's transpose."""
+
     kind: str
     block: str
 
@@ -101,18 +107,21 @@ class Rectangle(Op):
 class Mask(Op):
     """Keep the pairs (t, i) of one relation. kind: causal (i ≤ t), or siblings: i in the lower and t in the upper
     half of one block of two halves of the tree's current level."""
+
     kind: str
 
 
 @dataclass(frozen=True)
 class Contract(Op):
     """Σ over one axis of the product of two operands that share only that axis: a matrix product."""
+
     over: str
 
 
 @dataclass(frozen=True)
 class Reduce(Op):
     """Σ over one axis."""
+
     over: str
 
 
@@ -124,6 +133,7 @@ class Accumulate(Op):
 @dataclass(eq=False, slots=True)
 class Node:
     """One operation of a program. `name` is the variable it becomes in emitted text, when the graph gives it one."""
+
     op: Op
     args: tuple[Node, ...]
     axes: tuple[str, ...]
@@ -137,6 +147,7 @@ class Node:
 @dataclass(frozen=True)
 class Carry:
     """A value handed from chunk to chunk: end = decay · start + write. `start` is its leaf inside the chunk."""
+
     name: str
     start: Node
     decay: Node | None  # None: 1
@@ -153,6 +164,7 @@ class Program:
 
     `outputs` are per-token or per-head values by name.
     """
+
     outputs: Mapping[str, Node]
     carries: tuple[Carry, ...]
     graph: Graph = field(repr=False, compare=False)
@@ -232,8 +244,11 @@ class Graph:
             if n not in done:
                 args = tuple(map(rebuilt, n.args))
                 same = all(a is b for a, b in zip(args, n.args, strict=True))
-                done[n] = n if same else self._nodes.setdefault(
-                    (n.op, tuple(map(id, args))), Node(n.op, args, n.axes, n.level, n.name))
+                done[n] = (
+                    n
+                    if same
+                    else self._nodes.setdefault((n.op, tuple(map(id, args))), Node(n.op, args, n.axes, n.level, n.name))
+                )
             return done[n]
 
         return rebuilt(x)

@@ -7,6 +7,7 @@
 A quantity is a symbol of these expressions: query, key, value, log_decay and what else a spec brings, each with the
 axes it varies along (m features, v values) and its own expression in inputs and parameters.
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ import sympy
 from recgen.errors import NotLowered, Problem
 from recgen.spec.model import Spec, Tensor
 
+from .stable import Expm1
+
 X = sympy.Symbol("x", real=True)
 SCALE = sympy.Symbol("scale", real=True)
 AXIS = {"K": "m", "M": "m", "V": "v"}
@@ -26,6 +29,7 @@ STRUCTURE = {"head": "", "key": "m", "value": "v", "key_value": "mv", "channel":
 @dataclass(frozen=True)
 class Quantity:
     """A per-token value: its symbol in the recurrence, the axes it varies along, and its expression."""
+
     symbol: sympy.Symbol
     axes: str
     expr: sympy.Expr
@@ -38,6 +42,7 @@ class Quantity:
 @dataclass(frozen=True)
 class StateRule:
     """One carried value: its symbol, axes, the update of one token, and how the token reads it."""
+
     symbol: sympy.Symbol
     axes: str
     update: sympy.Expr
@@ -52,6 +57,7 @@ class StateRule:
 @dataclass(frozen=True)
 class Recurrence:
     """The one-step statement. `output` is an expression in the reads' names."""
+
     quantities: Mapping[str, Quantity]
     states: tuple[StateRule, ...]
     output: sympy.Expr
@@ -93,6 +99,7 @@ def recurrence(spec: Spec) -> Recurrence:
 @dataclass(frozen=True)
 class Affine:
     """state ← e^{log_decay} · state + Π write factors."""
+
     log_decay: sympy.Expr
     write: tuple[sympy.Expr, ...]
 
@@ -104,6 +111,14 @@ def affine(rule: StateRule) -> Affine:
     if coefficient.has(rule.symbol) or write.has(rule.symbol):
         raise ValueError(f"the update {rule.update} is not linear in {rule.symbol}: no closed form across time exists")
     return Affine(sympy.expand_log(sympy.log(coefficient), force=True), sympy.Mul.make_args(write))
+
+
+def steady_update(rule: StateRule) -> sympy.Expr:
+    """The update as S + (e^ℓ − 1) S + write: the same value, but the rounding of e^ℓ does not compound over time."""
+    step = affine(rule)
+    if step.log_decay == 0:
+        return rule.update
+    return rule.symbol + rule.symbol * Expm1(step.log_decay) + sympy.Mul(*step.write)
 
 
 def linear_read(rule: StateRule) -> tuple[sympy.Expr, ...]:
@@ -128,6 +143,14 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
     }
     found = [what for what, missing in gaps.items() if missing]
     if found:
-        raise NotLowered([Problem(spec.decay.log.at, what, "the spec is valid, but not lowered yet",
-                                  "today: decay none, per head or per key; normalizer none or sum; inclusive readout")
-                          for what in found])
+        raise NotLowered(
+            [
+                Problem(
+                    spec.decay.log.at,
+                    what,
+                    "the spec is valid, but not lowered yet",
+                    "today: decay none, per head or per key; normalizer none or sum; inclusive readout",
+                )
+                for what in found
+            ]
+        )

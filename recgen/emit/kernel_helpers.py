@@ -1,4 +1,5 @@
 """Functions that kernels call for the operations Triton's language does not have, as the text a module carries."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -58,7 +59,7 @@ def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constex
 ''',
     "_tile_later": '''
 def _tile_later(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
-    """The sum over the rows of the same block of SIZE rows strictly after each row: the transpose of `_tile_earlier`."""
+    """The sum over the rows of the same block of SIZE rows strictly after each row; transposes `_tile_earlier`."""
     after = tl.gather(x, tl.broadcast_to(tl.minimum(row + 1, C - 1)[:, None], [C, WIDTH]), 0)
     after = tl.where((row % SIZE == SIZE - 1)[:, None], 0.0, after)
     return tl.reshape(tl.cumsum(tl.reshape(after, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])

@@ -1,4 +1,5 @@
 """What launches the kernels: the buffers each result is written to, and the arguments in the kernel's order."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ WIDTH = {"m": "K", "v": "V", "t": ""}
 @dataclass(frozen=True)
 class Launch:
     """The text of one launch: buffers, then the call."""
+
     name: str
     buffers: list[str]
     pointers: list[str]
@@ -30,6 +32,7 @@ class Launch:
 @dataclass(frozen=True)
 class KernelContext:
     """A kernel for the template: its signature and its body."""
+
     name: str
     purpose: str
     tile: str
@@ -41,7 +44,9 @@ class KernelContext:
     edges: bool
 
 
-def kernel_contexts(plan: Plan, note: Note, value: str, state: str) -> tuple[list[KernelContext], list[Launch], set[str]]:
+def kernel_contexts(
+    plan: Plan, note: Note, value: str, state: str
+) -> tuple[list[KernelContext], list[Launch], set[str]]:
     """Every kernel with its launch, and the helpers that they call."""
     contexts, launches, helpers = [], [], set()
     for kernel in (plan.forward, *plan.backward):
@@ -63,14 +68,18 @@ def _context(text: KernelText) -> KernelContext:
     constants = ["K", "V", "C", "BM", "BV", "TILES"]
     constants += ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * ("_dot(" in body)
     arguments = [*text.pointers, "offsets_ptr", *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
-    return KernelContext(k.name, k.purpose, k.tile, k.reverse, arguments, text.before, text.inside, text.after, text.edges)
+    return KernelContext(
+        k.name, k.purpose, k.tile, k.reverse, arguments, text.before, text.inside, text.after, text.edges
+    )
 
 
 def _launch(text: KernelText, value: str, state: str) -> Launch:
     kernel = text.kernel
     buffers = [f"{s.name} = {_buffer(s, kernel, value, state)}" for s in kernel.stores]
-    buffers += [f"{n.op.name}_edges = {n.op.name}.new_empty(rows // size + sequences, *{n.op.name}.shape[1:])"
-                for n in kernel.stores_edges]
+    buffers += [
+        f"{n.op.name}_edges = {n.op.name}.new_empty(rows // size + sequences, *{n.op.name}.shape[1:])"
+        for n in kernel.stores_edges
+    ]
     ends = [p for p in text.pointers if p.endswith("_end_ptr")]
     buffers += [f"{p[:-4]} = torch.empty_like({p[:-8]})" for p in ends]
     body = "\n".join((*text.before, *text.inside, *text.after))

@@ -1,9 +1,11 @@
 """Plan → the text of one module: the context of the templates, rendered strictly and formatted."""
+
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pprint import pformat
 from typing import Any
@@ -18,7 +20,7 @@ from recgen.algebra.program import Leaf, Map, Node, topological
 from recgen.algebra.recurrence import Recurrence
 from recgen.plan.kernels import Plan
 from recgen.resources import templates_dir
-from recgen.spec.initial import Draw, LogUniform, Normal, Uniform
+from recgen.spec.initial import Draw, LogUniform, Normal, Uniform, is_random
 from recgen.spec.model import HEAD, SIZES, Spec, Tensor
 
 from .kernel_helpers import helper_sources
@@ -36,7 +38,7 @@ FORMS = [
     ("chunk", "Chunk by chunk: linear in time, matrix products inside a chunk."),
     ("recurrent", "Token by token with nothing but the state in memory; its backward pass is the chunkwise one."),
 ]
-STATE_WORDS = {"S": "the state S, Σ of decayed φ(k) vᵀ", "z": "the normalizer z, Σ of decayed φ(k)"}
+STATE_WORDS = {"S": "the sum of decayed writes key valueᵀ", "z": "the sum of decayed keys"}
 
 
 def module_text(derivation: Derivation, plan: Plan) -> str:
@@ -47,17 +49,42 @@ def module_text(derivation: Derivation, plan: Plan) -> str:
 
 def environment() -> jinja2.Environment:
     loader = jinja2.FileSystemLoader(templates_dir())
-    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-                              keep_trailing_newline=True, autoescape=False)
+    return jinja2.Environment(
+        loader=loader,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
 
 
 def formatted(text: str) -> str:
     """The text as ruff formats it."""
-    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--config", "line-length=120", "--stdin-filename", "module.py", "-"]
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--isolated",
+        "--config",
+        "line-length=120",
+        "--stdin-filename",
+        "module.py",
+        "-",
+    ]
+    repeated = [name for name, times in Counter(_definitions(text)).items() if times > 1]
+    if repeated:
+        raise ValueError(f"the emitted text defines {', '.join(repeated)} more than once")
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ValueError(f"the emitted text is not Python: {done.stderr}")
     return done.stdout
+
+
+def _definitions(text: str) -> list[str]:
+    """Names of the functions and classes at the top level."""
+    return re.findall(r"^(?:def|class) (\w+)", text, re.MULTILINE)
 
 
 def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
@@ -85,7 +112,9 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "schedules": '("fused",)',
         "chunk_size": plan.chunk_size,
         "chunk_sizes": plan.chunk_sizes,
-        "state_doc": ", ".join(STATE_WORDS.get(s, s) for s in states),
+        "state_doc": [
+            f"{r.name}: {STATE_WORDS[r.name]} [{_state_layout(r.axes).replace(' ', ', ')}]." for r in rec.states
+        ],
         "state_names": states,
         "state_ends": [f"{s}_end" for s in states],
         "d_states": [f"d_{s}" for s in states],
@@ -100,7 +129,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "forms": FORMS,
         "whole_size": _whole_size(rec, plan),
         **_reference_context(rec, ref),
-        "token_setup": size_setup(ref.nodes, tensors),
+        "token_setup": size_setup(ref.nodes, tensors, first),
         "forward_setup": _setup(forward, plan.program.nodes(), tensors, first),
         "forward_lines": forward.lines,
         "forward_result": forward.text.use(plan.program.outputs["o"]),
@@ -113,14 +142,26 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         **_operator_context(spec),
         "argument_docs": [_argument_doc(t) for t in tensors],
     }
-    bodies = " ".join(map(str, [context["token_lines"], context["forward_lines"], context["backward_lines"],
-                                context["step_lines"], context["param_inits"]]))
+    bodies = " ".join(
+        map(
+            str,
+            [
+                context["token_lines"],
+                context["forward_lines"],
+                context["backward_lines"],
+                context["step_lines"],
+                context["param_inits"],
+            ],
+        )
+    )
     context["uses_functional"] = "F." in bodies
     context["uses_math"] = "math." in bodies + context["scale_text"]
     return context
 
 
-def _kernel_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str, states: list[str]) -> dict[str, Any]:
+def _kernel_context(
+    spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str, states: list[str]
+) -> dict[str, Any]:
     tensors = (*spec.inputs, *spec.params)
     kernels, launches, helpers = kernel_contexts(plan, note, value, states[0])
     recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0])
@@ -129,14 +170,25 @@ def _kernel_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: 
     epilogue, late = epilogue_lines(plan, tensors[0].name)
     key, val = (next(t for t in spec.inputs if axis in t.axes) for axis in "KV")
     widths = [key.name, *([val.name] if val is not key else [])]
-    products = [t.name for t in spec.inputs if t.symbol in
-                spec.query.tree.free_symbols | spec.key.tree.free_symbols | spec.value.tree.free_symbols]
-    setup = [f"grid = _Grid(offsets, {states[0]}.shape[0], {', '.join(widths)})",
-             *(f"{t.name} = {t.name}.float()" for t in spec.params), *size_setup(heads, tensors), *prologue]
+    products = [
+        t.name
+        for t in spec.inputs
+        if t.symbol in spec.query.tree.free_symbols | spec.key.tree.free_symbols | spec.value.tree.free_symbols
+    ]
+    setup = [
+        f"grid = _Grid(offsets, {states[0]}.shape[0], {', '.join(widths)})",
+        *(f"{t.name} = {t.name}.float()" for t in spec.params),
+        *size_setup(heads, tensors, states[0]),
+        *prologue,
+    ]
     names = {
-        "B, T, H, K": f"B, T, H, K = {key.name}.shape", "V": f"V = {val.name}.shape[-1]", "rows": "rows = B * T",
-        "sequences": f"sequences = {states[0]}.shape[0]", "tiles_m": 'tiles_m = grid.tiles["m"]',
-        "tiles_v": 'tiles_v = grid.tiles["v"]', "products": f"products = _products(({', '.join(products)}))",
+        "B, T, H, K": f"B, T, H, K = {key.name}.shape",
+        "V": f"V = {val.name}.shape[-1]",
+        "rows": "rows = B * T",
+        "sequences": f"sequences = {states[0]}.shape[0]",
+        "tiles_m": 'tiles_m = grid.tiles["m"]',
+        "tiles_v": 'tiles_v = grid.tiles["v"]',
+        "products": f"products = _products(({', '.join(products)}))",
     }
 
     def complete(lines: list[str], body: str) -> list[str]:
@@ -159,7 +211,7 @@ def _kernel_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: 
         "key_shape": f"{key.name}.shape",
         "value_shape": f"{val.name}.shape[-1]",
         "launch_setup": complete(setup, text_of(launches[:1])),
-        "launch_setup_backward": complete([*setup, *size_setup(late, tensors)], text_of(launches[1:])),
+        "launch_setup_backward": complete([*setup, *size_setup(late, tensors, states[0])], text_of(launches[1:])),
         "epilogue": epilogue,
         "kept": list(dict.fromkeys(n.name for k in plan.backward for n in k.kept)),
     }
@@ -200,24 +252,23 @@ def _reference_context(rec: Recurrence, ref: Reference) -> dict[str, Any]:
 def _setup(writer: TorchWriter, nodes: Sequence[Node], tensors: Sequence[Tensor], first: str) -> list[str]:
     """What the statements refer to besides their arguments: T, head index, sizes, row counts."""
     lines = [f"T = {first}.shape[1]"]
-    lines += size_setup(nodes, tensors)
+    lines += size_setup(nodes, tensors, first)
     if {"row", "length"} & writer.text.helpers:
         lines.append(f"row = torch.arange(size, dtype={first}.dtype, device={first}.device)")
     if "length" in writer.text.helpers:
-        lines.append(f"length = (T - size * torch.arange(-(-T // size), dtype={first}.dtype, device={first}.device)).clamp(max=size)"
-                     "  # rows of each chunk")
+        lines.append(f"chunk = torch.arange(-(-T // size), dtype={first}.dtype, device={first}.device)")
+        lines.append("length = (T - size * chunk).clamp(max=size)  # rows of each chunk")
     return lines
 
 
-def size_setup(nodes: Sequence[Node], tensors: Sequence[Tensor]) -> list[str]:
-    """Definitions of the head index and the sizes that head and token expressions use."""
+def size_setup(nodes: Sequence[Node], tensors: Sequence[Tensor], like: str) -> list[str]:
+    """Definitions of the head index and the sizes that head and token expressions use, in the dtype of `like`."""
     used = {n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("index", "scalar")}
     if any(isinstance(n.op, Map) and not n.op.expr.free_symbols for n in topological(nodes)):
         used.add("h")  # a constant is one value per head
-    first = tensors[0].name
     lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V"})]
     if "h" in used:
-        lines.append(f"h = torch.arange({_extent('H', tensors)}, dtype={first}.dtype, device={first}.device)")
+        lines.append(f"h = torch.arange({_extent('H', tensors)}, dtype={like}.dtype, device={like}.device)")
     return lines
 
 
@@ -231,7 +282,10 @@ def _scale_context(spec: Spec) -> dict[str, Any]:
     printer = PythonPrinter({s: name for name, s in SIZES.items()})
     tree = spec.scale.tree
     used = sorted(s.name for s in tree.free_symbols)
-    return {"scale_text": printer.text(sympy.Float(1.0) if tree == 1 else tree), "scale_setup": [f'{n} = sizes["{n}"]' for n in used]}
+    return {
+        "scale_text": printer.text(sympy.Float(1.0) if tree == 1 else tree),
+        "scale_setup": [f'{n} = sizes["{n}"]' for n in used],
+    }
 
 
 def _operator_context(spec: Spec) -> dict[str, Any]:
@@ -243,6 +297,7 @@ def _operator_context(spec: Spec) -> dict[str, Any]:
         "param_names": [t.name for t in spec.params],
         "param_roles": [(t.name, t.role) for t in spec.params],
         "param_size_args": letters,
+        "param_draws": any(is_random(t.init.tree) for t in spec.params),
         "initial_setup": ["h = torch.arange(H, dtype=torch.float32)"] if HEAD in used else [],
         "param_inits": [(t.name, _initial_text(t, names)) for t in spec.params],
     }

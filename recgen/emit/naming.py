@@ -3,6 +3,7 @@
 A node that the algebra named is a variable. One without a name is written into its only use, or, when it is used more
 than once, gets the name of what it feeds on.
 """
+
 from __future__ import annotations
 
 import ast
@@ -37,8 +38,9 @@ def renamed(node: Node) -> bool:
 class Names:
     """Variable names of the nodes that are statements; every other node is inlined into its only use."""
 
-    def __init__(self, nodes: Iterable[Node], keep: Iterable[Node] = (), taken: Iterable[str] = (),
-                 alias: Alias = renamed) -> None:
+    def __init__(
+        self, nodes: Iterable[Node], keep: Iterable[Node] = (), taken: Iterable[str] = (), alias: Alias = renamed
+    ) -> None:
         """`keep` get a name in any case; an `alias` is another word for its argument and never gets one."""
         nodes = list(nodes)
         uses: dict[Node, int] = {}
@@ -72,6 +74,10 @@ class Names:
     def __contains__(self, node: Node) -> bool:
         return node in self._names
 
+    def get(self, node: Node) -> str:
+        """The node's variable, or nothing."""
+        return self._names.get(node, "")
+
     def __getitem__(self, node: Node) -> str:
         return self._names[node]
 
@@ -89,5 +95,9 @@ def _descriptive(node: Node) -> str:
     below = node
     while not below.name and below.args:
         below = below.args[0]
-    prefix = {Mask: "masked", Rows: "rows_of", Unrows: "tokens_of", Accumulate: "sum_of", Reduce: "sum_of"}.get(type(node.op), "part_of")
-    return f"{prefix}_{below.name}" if below.name and not isinstance(below.op, Leaf) else f"{prefix}_{below.name or 'x'}"
+    prefix = {Mask: "masked", Rows: "rows_of", Unrows: "tokens_of", Accumulate: "sum_of", Reduce: "sum_of"}.get(
+        type(node.op), "part_of"
+    )
+    return (
+        f"{prefix}_{below.name}" if below.name and not isinstance(below.op, Leaf) else f"{prefix}_{below.name or 'x'}"
+    )

@@ -1,4 +1,5 @@
 """The comment beside a statement: the equation of the node it computes."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,5 @@
 """The recurrent kernel: the one-step recurrence on a tile of the state, in a loop over tokens."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -7,7 +8,7 @@ import sympy
 
 from recgen.algebra.chunkwise import token_value
 from recgen.algebra.program import Graph, Leaf, Node
-from recgen.algebra.recurrence import Recurrence
+from recgen.algebra.recurrence import Recurrence, steady_update
 from recgen.plan.kernels import Kernel
 from recgen.plan.order import Compute, statements
 
@@ -57,11 +58,19 @@ def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[Ke
             place, mask = f"at * V + {COLUMN[axis[0]]}", f"{COLUMN[axis[0]]}_valid"
         else:
             place, mask = "at", "tile == 0"
-        inside.append(f"tl.store({store.name}_ptr + {place}, {store.name}.to({store.name}_ptr.dtype.element_ty), mask={mask})")
+        inside.append(
+            f"tl.store({store.name}_ptr + {place}, {store.name}.to({store.name}_ptr.dtype.element_ty), mask={mask})"
+        )
     pointers += [f"{rule.name}_end" for rule in rec.states]
     scalars = [n.op.name for n in graph if isinstance(n.op, Leaf) and n.op.kind == "scalar" and n.op.name == "scale"]
     constants = [c for c in CONSTANTS if c != "C"]
-    arguments = [*(f"{p}_ptr" for p in pointers), "offsets_ptr", *scalars, "H", *(f"{c}: tl.constexpr" for c in constants)]
+    arguments = [
+        *(f"{p}_ptr" for p in pointers),
+        "offsets_ptr",
+        *scalars,
+        "H",
+        *(f"{c}: tl.constexpr" for c in constants),
+    ]
     context = KernelContext("_recurrent_forward", "", "v", False, arguments, before, inside, after, False)
     launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=scalars, constants="")
     return context, launch, helpers | text.helpers
@@ -110,7 +119,7 @@ def _steps(rec: Recurrence, known: dict[sympy.Symbol, tuple[str, str]]) -> tuple
 
     for rule in rec.states:
         names = {**known, rule.symbol: (rule.name, rule.axes)}
-        lines.append(f"{rule.name} = {text(rule.update, names, rule.axes)}")
+        lines.append(f"{rule.name} = {text(steady_update(rule), names, rule.axes)}")
         lines.append(f"{rule.read_name} = tl.sum({text(rule.read, names, rule.axes)}, {rule.axes.index('m')})")
         reads[sympy.Symbol(rule.read_name, real=True)] = (rule.read_name, rule.axes.replace("m", ""))
     lines.append(f"o = {text(rec.output, reads, 'v')}")

@@ -1,4 +1,5 @@
 """A program as the statements of a torch function: what feeds the hand-over, the scan over chunks, and the rest."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from .torch_program import TorchText
 @dataclass(frozen=True)
 class Scan:
     """The hand-over of one carried value over all chunks; afterwards its leaf holds the value at each chunk's edge."""
+
     carry: Carry
     reverse: bool
     end: str  # variable that holds the value after the last chunk
@@ -25,7 +27,7 @@ class TorchWriter:
 
     def __init__(self, nodes: Iterable[Node], keep: Iterable[Node], note: Note, like: str) -> None:
         self.nodes = list(nodes)
-        self.names = Names(self.nodes, keep, taken=("size", "half", "siblings", "T"))
+        self.names = Names(self.nodes, keep, taken=("size", "half", "siblings", "T", "row", "length", "chunk"))
         self.text = TorchText(self.names, like)
         self.note = note
         self.lines: list[str] = []
@@ -84,7 +86,9 @@ def backward_lines(program: Program, adjoint: Program, note: Note, like: str) ->
     outputs = list(adjoint.outputs.values())
     needed = adjoint.nodes()
     forward = [Scan(c, False, "_") for c in program.carries if c.start in needed]
-    nodes = topological([n for s in forward for n in (s.carry.decay, s.carry.write) if n is not None] + list(adjoint.roots()))
+    nodes = topological(
+        [n for s in forward for n in (s.carry.decay, s.carry.write) if n is not None] + list(adjoint.roots())
+    )
     writer = TorchWriter(nodes, (), note, like)
     if forward:
         writer.scan(forward)

@@ -3,6 +3,7 @@
 Layouts: a chunk value is [batch, head, chunk, *axes], with the batch or chunk axis missing or 1 where it is constant;
 a token value is [batch, time, head, *axes]; a head value is [head, *axes]. Axes stand in canonical order (t, i, m, v).
 """
+
 from __future__ import annotations
 
 from functools import singledispatchmethod
@@ -29,7 +30,6 @@ from recgen.algebra.program import (
 
 from .naming import Names, atom, operand
 from .torch_expr import TorchPrinter
-
 
 # How many rows of the sequence lie in a segment: `row` is a row's index in its chunk, `length` each chunk's rows.
 COUNTS = {
@@ -79,7 +79,9 @@ class TorchText:
     @_text.register
     def _(self, op: Map, node: Node) -> str:
         scalars = {placeholder(k) for k, a in enumerate(node.args) if is_scalar(a)}
-        printer = TorchPrinter({placeholder(k): operand(self.aligned(a, node)) for k, a in enumerate(node.args)}, scalars)
+        printer = TorchPrinter(
+            {placeholder(k): operand(self.aligned(a, node)) for k, a in enumerate(node.args)}, scalars
+        )
         text = printer.text(op.expr)
         self.helpers |= printer.helpers
         return text if op.expr.free_symbols else f"torch.full_like(h, {text})"

@@ -1,4 +1,5 @@
 """A kernel of the plan as text: its arguments, and the statements before, inside and after its loop over chunks."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -12,8 +13,29 @@ from .notes import Note
 from .triton_program import COLUMN, EXTENT, TritonText, broadcast, tile_axes, zero_when_padded
 
 WIDTH = {"m": "K", "v": "V"}
-TAKEN = ("program", "tile", "head", "sequence", "first", "length", "row", "feature", "channel", "chunks", "chunk", "valid",
-         "rows_here", "at", "slot", "back", "level", "siblings", "scale", "rows", "sequences")
+TAKEN = (
+    "program",
+    "tile",
+    "head",
+    "sequence",
+    "first",
+    "length",
+    "row",
+    "feature",
+    "channel",
+    "chunks",
+    "chunk",
+    "valid",
+    "rows_here",
+    "at",
+    "slot",
+    "back",
+    "level",
+    "siblings",
+    "scale",
+    "rows",
+    "sequences",
+)
 
 
 def _same_tile(node: Node) -> bool:
@@ -26,6 +48,7 @@ def _same_tile(node: Node) -> bool:
 @dataclass
 class KernelText:
     """Everything the kernel template needs, and what the launcher must pass, in order."""
+
     kernel: Kernel
     pointers: list[str] = field(default_factory=list)
     scalars: list[str] = field(default_factory=list)
@@ -85,7 +108,7 @@ class _Writer:
         heads = {a for n in self.nodes if n.level != "head" for a in n.args if a.level == "head"}
         carried = {c.start for c in self.kernel.carries}
         for n in self.nodes:
-            name = self.names[n] if n in self.names else ""
+            name = self.names.get(n)
             leaf = n.op if isinstance(n.op, Leaf) else None
             if leaf and leaf.kind == "scalar":
                 out.scalars.append(leaf.name)
@@ -181,7 +204,9 @@ class _Writer:
         value = self.text.use(s.node)
         if axis:
             out.helpers.add("_store")
-            out.inside.append(f"_store({s.name}_ptr, at, {COLUMN[axis]}, valid, {COLUMN[axis]}_valid, {WIDTH[axis]}, {value})")
+            out.inside.append(
+                f"_store({s.name}_ptr, at, {COLUMN[axis]}, valid, {COLUMN[axis]}_valid, {WIDTH[axis]}, {value})"
+            )
         elif s.kind == "partial":
             out.partial_rows = True
             out.inside.append(f"tl.store({s.name}_ptr + tile * rows * H + at, {value}, mask=valid)")

@@ -1,8 +1,10 @@
 """Program → Triton text, one tile per program.
 
-A value with axes is a tile: t and i have C rows, m has BM features, v has BV values. Row counts, masks and addresses use
+A value with axes is a tile: t and i have C rows, m has BM features, v has BV channels. Row counts, masks and
+addresses use
 the names that the kernel template defines: `row`, `rows_here`, `valid`, `feature`, `channel`.
 """
+
 from __future__ import annotations
 
 from functools import singledispatchmethod

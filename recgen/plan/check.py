@@ -1,7 +1,8 @@
 """What is legal between the stages: run on every program and kernel before anything is printed from it."""
+
 from __future__ import annotations
 
-from recgen.algebra.program import AXES, Contract, Leaf, Node, Program, Reduce, Rows, Unrows, ordered
+from recgen.algebra.program import AXES, Contract, Leaf, Program, Reduce, Rows, Unrows, ordered
 
 from .kernels import Kernel
 from .tiling import partial_values
@@ -20,7 +21,12 @@ def check_program(program: Program) -> None:
             raise PlanError(f"{n}: more than two axes; a tile has two")
         if isinstance(n.op, (Contract, Reduce)) and n.op.over in n.axes:
             raise PlanError(f"{n}: still has the axis {n.op.over} it sums over")
-        if isinstance(n.op, Rows) and n.args[0].level != "token" or isinstance(n.op, Unrows) and n.args[0].level != "chunk":
+        if (
+            isinstance(n.op, Rows)
+            and n.args[0].level != "token"
+            or isinstance(n.op, Unrows)
+            and n.args[0].level != "chunk"
+        ):
             raise PlanError(f"{n}: crosses between tokens and chunk the wrong way")
     for name, n in program.outputs.items():
         if n.level == "chunk" or "s" in n.axes or "i" in n.axes:
@@ -36,7 +42,9 @@ def check_kernel(kernel: Kernel) -> None:
     partial = partial_values(kernel.roots(), kernel.tile, kernel.kept)
     for s in kernel.stores:
         if (s.node in partial) != (s.kind == "partial") and not s.over_time:
-            raise PlanError(f"{kernel.name}: {s.name} is {'' if s.node in partial else 'not '}partial, stored as {s.kind}")
+            raise PlanError(
+                f"{kernel.name}: {s.name} is {'' if s.node in partial else 'not '}partial, stored as {s.kind}"
+            )
     for c in kernel.carries:
         if c.write in partial or c.decay in partial:
             raise PlanError(f"{kernel.name}: the carried {c.name} would be advanced with one tile's part")
@@ -44,7 +52,3 @@ def check_kernel(kernel: Kernel) -> None:
     for n in kernel.nodes():
         if isinstance(n.op, Leaf) and n.op.kind == "carry" and n not in have:
             raise PlanError(f"{kernel.name}: reads {n}, which it neither carries nor loads")
-
-
-def describe(node: Node) -> str:
-    return f"{node.name or type(node.op).__name__}[{', '.join(node.axes)}]"

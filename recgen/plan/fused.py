@@ -1,4 +1,4 @@
-"""The fused schedule: carried values stay in registers, one forward launch, and backward launches cut by what they carry.
+"""The fused schedule: carried values stay in registers, one forward launch, backward launches cut by what they carry.
 
 The adjoint is sliced at its boundary to the token stage: per quantity (query, key, value, log-decay, …) the terms of
 its gradient. Terms that need the gradient carried backwards go to kernels that walk the chunks in reverse; the others
@@ -6,6 +6,7 @@ to a kernel that walks forwards and recomputes the carried state. A term that ne
 forward walk stored at the chunks' edges. Each kernel tiles the axis that its results have, so every result is reduced
 over the other axis inside one program, and nothing is added atomically.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -19,7 +20,10 @@ from .tiling import NotTileable, partial_values
 NAMES = {
     (False, "m"): ("_chunk_backward_query", "gradients of what reads the state; walks forwards with the state"),
     (True, "m"): ("_chunk_backward_key", "gradients of what writes to the state; walks backwards with its gradient"),
-    (True, "v"): ("_chunk_backward_value", "gradients of the values written; walks backwards with the state's gradient"),
+    (True, "v"): (
+        "_chunk_backward_value",
+        "gradients of the values written; walks backwards with the state's gradient",
+    ),
     (False, "v"): ("_chunk_backward_output", "gradients of what leaves the state; walks forwards with the state"),
 }
 
@@ -27,6 +31,7 @@ NAMES = {
 @dataclass(frozen=True)
 class Boundary:
     """Where the chunk stage hands a gradient to the token stage: Unrows(total), or a sum over time for a head."""
+
     node: Node
     terms: tuple[Node, ...]
 
@@ -46,9 +51,14 @@ def fused(program: Program, adjoint: Program) -> tuple[Kernel, tuple[Kernel, ...
     kept: tuple[Node, ...] = (output,) if output in adjoint.nodes() else ()
     kept = _kept(program, _assign(program, adjoint, boundaries, kept), kept)
     assigned = _assign(program, adjoint, boundaries, kept)
-    forward = Kernel("_chunk_forward", "outputs and the final state", "v", False, program.carries,
-                     (Store("o", program.outputs["o"], "output"),
-                      *(Store(n.name, n, "kept") for n in kept if n is not output)))
+    forward = Kernel(
+        "_chunk_forward",
+        "outputs and the final state",
+        "v",
+        False,
+        program.carries,
+        (Store("o", program.outputs["o"], "output"), *(Store(n.name, n, "kept") for n in kept if n is not output)),
+    )
     kernels, epilogue = _slices(program, adjoint, boundaries, assigned, kept)
     partial_values(forward.roots(), forward.tile, ())
     return forward, kernels, epilogue
@@ -88,16 +98,19 @@ def _assign(program: Program, adjoint: Program, boundaries: list[Boundary], kept
         backwards = [t for t in b.terms if _carried(t, grads, kept)]
         free = [t for t in b.terms if t not in backwards]
         if backwards and any(_carried(t, states, kept) for t in free):
-            mixed.append((b, backwards, free))
+            mixed.append((b, free))
             continue
         assigned[b.node] = {bool(backwards): b.terms}
         work[bool(backwards)] |= set(topological(b.terms))
-    for b, backwards, free in mixed:
-        def cost(term: Node, direction: bool) -> int:
-            return sum(isinstance(n.op, Contract) for n in topological([term]) if n not in work[direction])
-        forwards = [t for t in free if _carried(t, states, kept) or cost(t, False) <= cost(t, True)]
+    for b, free in mixed:
+        forwards = [t for t in free if _carried(t, states, kept) or _extra(t, work[False]) <= _extra(t, work[True])]
         assigned[b.node] = {False: tuple(forwards), True: tuple(t for t in b.terms if t not in forwards)}
     return assigned
+
+
+def _extra(term: Node, work: set[Node]) -> int:
+    """Matrix products that a term needs beyond the work that is done anyway."""
+    return sum(isinstance(n.op, Contract) for n in topological([term]) if n not in work)
 
 
 def _kept(program: Program, assigned: Assignment, known: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -118,8 +131,9 @@ def _kept(program: Program, assigned: Assignment, known: tuple[Node, ...]) -> tu
     return tuple(kept)
 
 
-def _slices(program: Program, adjoint: Program, boundaries: list[Boundary], assigned: Assignment,
-            kept: tuple[Node, ...]) -> tuple[tuple[Kernel, ...], Epilogue]:
+def _slices(
+    program: Program, adjoint: Program, boundaries: list[Boundary], assigned: Assignment, kept: tuple[Node, ...]
+) -> tuple[tuple[Kernel, ...], Epilogue]:
     g = program.graph
     stores: dict[tuple[bool, str], list[Store]] = {}
     totals: dict[Node, Node] = {}  # boundary → the node a kernel completes it with
@@ -156,8 +170,9 @@ def _slices(program: Program, adjoint: Program, boundaries: list[Boundary], assi
     return _kernels(program, adjoint, stores, kept), Epilogue({n: tuple(s) for n, s in sums.items()}, late)
 
 
-def _kernels(program: Program, adjoint: Program, stores: dict[tuple[bool, str], list[Store]],
-             kept: tuple[Node, ...]) -> tuple[Kernel, ...]:
+def _kernels(
+    program: Program, adjoint: Program, stores: dict[tuple[bool, str], list[Store]], kept: tuple[Node, ...]
+) -> tuple[Kernel, ...]:
     states = {c.start: c for c in program.carries}
     kernels: list[Kernel] = []
     first_reverse = True
@@ -172,8 +187,9 @@ def _kernels(program: Program, adjoint: Program, stores: dict[tuple[bool, str], 
         kernels.append(replace(kernel, kept=tuple(n for n in kept if n in used), edges=edges))
         first_reverse = first_reverse and not direction
     edges = tuple(dict.fromkeys(e for k in kernels for e in k.edges))
-    return tuple(_with_edges(k, [states[e] for e in edges], states) if i == 0 and edges else k
-                 for i, k in enumerate(kernels))
+    return tuple(
+        _with_edges(k, [states[e] for e in edges], states) if i == 0 and edges else k for i, k in enumerate(kernels)
+    )
 
 
 def _needed(roots: list[Node], carries: tuple[Carry, ...], kept: tuple[Node, ...], always: bool) -> tuple[Carry, ...]:

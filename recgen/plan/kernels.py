@@ -4,6 +4,7 @@ A kernel runs one program per sequence, head and tile of its tiled axis, walks t
 carried values in registers, and stores per-token, per-head or per-chunk results. What it computes is a slice of a
 tensor program; addresses, loops and launches are the template's.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ class Store:
     partial (float32, one slice per tile of the kernel, to be summed), or part (float32, completed by a later kernel).
     `over_time` results are accumulated over all chunks and stored once per sequence and head.
     """
+
     name: str
     node: Node
     kind: str
@@ -30,7 +32,11 @@ class Store:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One launch. `edges` are carried values of the other direction, read per chunk from where `stores_edges` left them."""
+    """One launch.
+
+    `edges` are carried values of the other direction, read per chunk from where `stores_edges` left them.
+    """
+
     name: str
     purpose: str
     tile: str
@@ -56,6 +62,7 @@ class Kernel:
 @dataclass(frozen=True)
 class Epilogue:
     """What is left for torch after the last kernel: sums over tiles, and the token stage of per-head gradients."""
+
     sums: dict[Node, tuple[Store, ...]]
     outputs: dict[str, Node]
 
@@ -67,6 +74,7 @@ class Plan:
     `chunk_sizes` are the sizes a caller may ask for, `chunk_size` the default one, and `longest_chunk` bounds the chunk
     of the parallel form: 0 where nothing does.
     """
+
     program: Program
     adjoint: Program
     factorisation: str

@@ -1,9 +1,10 @@
-"""Order: which statements compute a set of nodes, and which of them stand inside the loop over the pair tree's levels.
+"""Order: which statements compute a set of nodes, and which of them stand in the loop over the pair tree's levels.
 
-The level axis `s` is never materialised. A node that varies along it is computed inside a loop, and `Reduce("s")` is the
-accumulator that the loop leaves behind. A loop that needs the result of an earlier loop comes after it and computes
+The level axis `s` is never materialised. A node that varies along it is computed inside a loop, and `Reduce("s")` is
+the accumulator that the loop leaves behind. A loop that needs the result of an earlier loop comes after it and computes
 again what the two share.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -15,12 +16,14 @@ from recgen.algebra.program import Leaf, Node, Reduce, topological
 @dataclass(frozen=True)
 class Compute:
     """One statement: the node's variable gets its value."""
+
     node: Node
 
 
 @dataclass(frozen=True)
 class LevelLoop:
     """For each level of the tree: compute the body, then add each source to its accumulator."""
+
     body: tuple[Node, ...]
     sums: tuple[Node, ...]
 

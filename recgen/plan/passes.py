@@ -1,4 +1,5 @@
 """The plan stage: sizes, then schedule, each checked before the next stage sees it."""
+
 from __future__ import annotations
 
 from recgen.algebra.derive import EXPONENT, Derivation

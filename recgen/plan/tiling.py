@@ -4,6 +4,7 @@ A value is complete when the tile does not matter (or is its own slice), and par
 axis, of which the kernel holds one term. Partial values may go through linear operations and be stored as partial
 results. Where one is used otherwise, it must be kept by an earlier kernel that sees the whole axis.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -23,8 +23,8 @@ def directed(profile: Profile, form: str, backend: str, device: str = "cpu") -> 
         backend=backend,
         device=device,
         B=1 if small else 2,
-        H=2,
-        T=37 if small else 50,
+        H=1 if small else 2,
+        T=20 if small else 50,
         K=8,
         V=6,
         chunk_size=16,
@@ -39,7 +39,7 @@ def directed(profile: Profile, form: str, backend: str, device: str = "cpu") -> 
 
 
 def _changes(profile: Profile, form: str, small: bool) -> Iterator[dict[str, object]]:
-    yield {}
+    yield {"T": 37, "H": 2} if small else {}
     yield {"gate": "weak"}
     if form == "operator":  # it hands over to the other forms: only the handing over is new
         yield from ({"T": 1}, {"chunk_size": None, "dtype": "bfloat16"}, {"documents": (3, 0, 14)}, {"scale": -0.5})
@@ -55,9 +55,9 @@ def _changes(profile: Profile, form: str, small: bool) -> Iterator[dict[str, obj
     yield {"scale": 0.0}
     yield {"scale": 1.0}
     yield {"K": 1, "V": 1}
-    yield {"K": 19, "V": 33, "T": 20}
-    yield {"H": 1, "B": 3, "T": 18}
-    yield {"H": 7, "B": 1, "T": 18}
+    yield {"K": 19, "V": 33, "T": 18}
+    yield {"H": 1, "B": 2 if small else 3, "T": 18}
+    yield {"H": 3 if small else 7, "B": 1, "T": 18}
 
 
 def _decays(profile: Profile, small: bool) -> Iterator[dict[str, object]]:
@@ -65,7 +65,7 @@ def _decays(profile: Profile, small: bool) -> Iterator[dict[str, object]]:
         return
     yield {"gate": "strong"}
     for log_decay in (-1.4, -20.0, 0.0):
-        yield {"gate": "constant", "log_decay": log_decay, "chunk_size": 64, "T": 37 if small else 70}
+        yield {"gate": "constant", "log_decay": log_decay, "chunk_size": 64, "T": 20 if small else 70}
     for gate in ("zero", "negative_zero", "alternate", "every_16th", "one_channel"):
         yield {"gate": gate}
     if profile.reset is not None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .case import Case
 from .data import Data
-from .profile import Profile, accepted
+from .profile import TRITON_FORMS, Profile, accepted
 
 States = tuple[Tensor, ...]
 Results = dict[str, Tensor]
@@ -86,7 +86,7 @@ def _call(
         options["cu_seqlens"] = data.offsets
     if case.chunk_size is not None:
         options.update(accepted(function, {"chunk_size": case.chunk_size}))
-    if form != "naive" and case.backend:
+    if form in TRITON_FORMS or case.backend == "torch":
         options.update(accepted(function, {"backend": case.backend}))
     o, state = function(**tensors, **options)
     return o, None if state is None else tuple(state)
@@ -134,9 +134,12 @@ def run_form(profile: Profile, case: Case, data: Data) -> Results:
 def run_naive(profile: Profile, case: Case, data: Data) -> Results:
     """Run `naive` over the whole sequence on `data`, whatever form the case names; the same names as `run_form`.
 
-    What naive shares with the forms is kept out of it: documents are cut here, the default scale is the spec's."""
+    What naive shares with the forms is kept out of it: documents are cut here, the default scale is the spec's, and a
+    scale of 0, which careless code takes for none given, is the smallest number that is not."""
     if case.scale is None:
         case = dataclasses.replace(case, scale=profile.scale(case.H, case.K, case.V))
+    elif case.scale == 0:
+        case = dataclasses.replace(case, scale=1e-250)
     if case.documents is None:
         o, state = _call(profile, case, "naive", data.tensors, case.T, data.initial, data, True)
         return _results(profile, case, data, o, state if case.final else None)

@@ -35,6 +35,10 @@ class Form:
     def __str__(self) -> str:
         return f"{self.name}-{self.backend}"
 
+    @property
+    def interpreted(self) -> bool:
+        return self.backend == "triton"
+
 
 PARALLEL, CHUNK, RECURRENT = (Form(name, "torch") for name in ("parallel", "chunk", "recurrent"))
 CHUNK_TRITON, RECURRENT_TRITON = (Form(name, "triton") for name in ("chunk", "recurrent"))
@@ -152,7 +156,8 @@ def run(module: ModuleType, form: Form, values: Values, state: Values | None = N
 
 
 def call(module: ModuleType, form: Form, values: Values, state: Values | None = None, **options: object) -> Values:
-    """Forward only, with the final state."""
+    """Forward only, with the final state. Interpreted kernels get chunks of 64 where nothing is asked: fewer to run."""
+    options.setdefault("chunk_size", 64 if form.interpreted else None)
     start = None if state is None else module.State(**state)
     o, final = getattr(module, form.name)(**values, initial_state=start, output_final_state=True, backend=form.backend,
                                           **options)

@@ -26,11 +26,20 @@ from tests.generated.support import (
 WIDE = (torch.float32, torch.bfloat16)
 
 
-def assert_as_accurate_as_eager(found: Values, expected: Values, reference: Values, *, note: object = "") -> None:
-    """1.1 times the error of the eager code, everything against float64."""
+def assert_as_accurate_as_eager(found: Values, expected: Values, reference: Values, form: Form, *,
+                                note: object = "") -> None:
+    """1.1 times the error of the eager code, everything against float64.
+
+    Triton's interpreter cuts float32 off where it should round to bfloat16, so there the error of cutting off the truth
+    is allowed where it is larger.
+    """
     for name, x in expected.items():
         allowed = 1.1 * relative_error(reference[name], x)
-        assert relative_error(found[name], x) <= allowed, f"{note} {name}: allowed {allowed:.1e}"
+        if form.interpreted and found[name].dtype == torch.bfloat16:
+            cut_off = (x.float().view(torch.int32) & ~0xFFFF).view(torch.float32)
+            allowed = max(allowed, 1.1 * relative_error(cut_off, x))
+        error = relative_error(found[name], x)
+        assert error <= allowed, f"{form} {note} {name}: {error:.1e}, allowed {allowed:.1e}"
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
@@ -39,11 +48,11 @@ def assert_as_accurate_as_eager(found: Values, expected: Values, reference: Valu
 @pytest.mark.parametrize("name", OPERATORS)
 def test_16_bits_are_as_accurate_as_eager_code(name: str, form: Form, with_state: bool, dtype: torch.dtype) -> None:
     module = emitted(name)
-    values = draw(module, T=70, H=2, K=32, V=16, dtype=dtype)
+    values = draw(module, T=50, H=2, K=32, V=16, dtype=dtype)
     state = draw_state(module, values) if with_state else None
     found = run(module, form, values, state)
     assert found["o"].dtype == dtype and all(found[n].dtype == torch.float32 for n in module.STATE)
-    assert_as_accurate_as_eager(found, truth(module, values, state), eager.run(module, values, state), note=form)
+    assert_as_accurate_as_eager(found, truth(module, values, state), eager.run(module, values, state), form)
 
 
 @pytest.mark.parametrize("form", each_form())
@@ -67,7 +76,8 @@ def test_mixed_dtypes_work_or_are_refused(name: str, form: Form) -> None:
             continue
         assert all(found[n].dtype == torch.float32 for n in module.STATE)
         expected = truth(module, values, state)
-        assert_as_accurate_as_eager(found, expected, eager.run(module, low, state), note=(of_qkv, of_rest, of_state))
+        reference = eager.run(module, low, state)
+        assert_as_accurate_as_eager(found, expected, reference, form, note=(of_qkv, of_rest, of_state))
 
 
 @pytest.mark.parametrize("form", each_form())
@@ -82,7 +92,7 @@ def test_q_k_v_of_different_dtypes_work_or_are_refused(form: Form, odd: str) -> 
     except TypeError as error:
         assert any(f"{n}" in str(error) for n in "qkv"), error
         return
-    assert_as_accurate_as_eager(found, truth(module, values), eager.run(module, low))
+    assert_as_accurate_as_eager(found, truth(module, values), eager.run(module, low), form)
 
 
 @pytest.mark.parametrize("dtype", WIDE, ids=str)

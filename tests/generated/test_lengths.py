@@ -82,7 +82,7 @@ def test_no_tokens_leave_the_state_as_it_was(name: str, form: Form) -> None:
 def test_a_form_repeats_itself_to_the_bit(name: str, form: Form) -> None:
     """First, second and third call, forward and backward."""
     module = emitted(name)
-    values = draw(module, T=70, H=2)
+    values = draw(module, T=40, H=1)
     state = draw_state(module, values)
     first = run(module, form, values, state)
     for _ in range(2):
