@@ -619,7 +619,6 @@ class _Grid:
         self.tiles = {"m": m[2], "v": v[2]}
         self.blocks = {"m": {"BM": m[1], "BV": v[0], "TILES": m[2]}, "v": {"BM": m[0], "BV": v[1], "TILES": v[2]}}
         self.constants = {"K": K, "V": V}
-        self.warps = 4 if max(K, V) <= 64 else 8
 
     def launch(self, kernel, tile, pointers, scalars, **constants):
         programs = self.sequences * self.heads * self.tiles[tile]
@@ -634,7 +633,7 @@ class _Grid:
                 **self.constants,
                 **self.blocks[tile],
                 **constants,
-                num_warps=self.warps,
+                num_warps=8,
                 num_stages=1,
                 enable_fp_fusion=True,
             )

@@ -707,7 +707,6 @@ class _Grid:
         self.tiles = {"m": m[2], "v": v[2]}
         self.blocks = {"m": {"BM": m[1], "BV": v[0], "TILES": m[2]}, "v": {"BM": m[0], "BV": v[1], "TILES": v[2]}}
         self.constants = {"K": K, "V": V}
-        self.warps = 4 if max(K, V) <= 64 else 8
 
     def launch(self, kernel, tile, pointers, scalars, **constants):
         programs = self.sequences * self.heads * self.tiles[tile]
@@ -722,7 +721,7 @@ class _Grid:
                 **self.constants,
                 **self.blocks[tile],
                 **constants,
-                num_warps=self.warps,
+                num_warps=8,
                 num_stages=1,
                 enable_fp_fusion=True,
             )
@@ -864,6 +863,7 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
     )
 
     d_log_decay = d_log_decay_forward.sum(0) + d_log_decay_reverse.sum(0)
+    g = g.float()
     d_g = d_log_decay * torch.sigmoid(-g)
     return (
         d_q,

@@ -41,13 +41,14 @@ class Quantity:
 
 @dataclass(frozen=True)
 class StateRule:
-    """One carried value: its symbol, axes, the update of one token, and how the token reads it."""
+    """One carried value: its symbol, axes, the update of one token, how the token reads it, and its name in the State."""
 
     symbol: sympy.Symbol
     axes: str
     update: sympy.Expr
     read_name: str
     read: sympy.Expr
+    field: str = ""
 
     @property
     def name(self) -> str:
@@ -69,6 +70,11 @@ class Recurrence:
         return self.quantities["log_decay"].axes if "log_decay" in self.quantities else ""
 
 
+def _free_symbol(name: str, spec: Spec) -> sympy.Symbol:
+    """The symbol of a carried or read value; an input or parameter of the same name keeps it to itself."""
+    return real(f"{name}_state" if name in {t.name for t in (*spec.inputs, *spec.params)} else name)
+
+
 def real(name: str) -> sympy.Symbol:
     return sympy.Symbol(name, real=True)
 
@@ -77,7 +83,7 @@ def recurrence(spec: Spec) -> Recurrence:
     """The recurrence a spec states. Raises NotLowered for what the later stages cannot derive yet."""
     refuse_what_is_not_lowered(spec)
     query, key, value = real("query"), real("key"), real("value")
-    decay, n, y = real("log_decay"), real("n"), real("y")
+    decay = real("log_decay")
     quantities = {
         "query": Quantity(query, "m", SCALE * spec.query_map.tree.xreplace({X: spec.query.tree})),
         "key": Quantity(key, "m", spec.key_weight.tree * spec.key_map.tree.xreplace({X: spec.key.tree})),
@@ -87,11 +93,11 @@ def recurrence(spec: Spec) -> Recurrence:
     if spec.decay.log.tree != 0:
         quantities["log_decay"] = Quantity(decay, STRUCTURE[spec.decay.per], spec.decay.log.tree)
         carry = sympy.exp(decay)
-    S, z = real("S"), real("z")
-    states = [StateRule(S, "mv", carry * S + key * value, "y", query * S)]
+    S, z, y, n = (_free_symbol(name, spec) for name in "Szyn")
+    states = [StateRule(S, "mv", carry * S + key * value, y.name, query * S, "S")]
     output: sympy.Expr = y
     if spec.normalizer.kind == "sum":
-        states.append(StateRule(z, "m", carry * z + key, "n", query * z))
+        states.append(StateRule(z, "m", carry * z + key, n.name, query * z, "z"))
         output = y / (n + sympy.Rational(repr(spec.normalizer.eps)))
     return Recurrence(quantities, tuple(states), output, {t.name: t for t in (*spec.inputs, *spec.params)})
 

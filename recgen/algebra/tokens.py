@@ -20,7 +20,7 @@ import sympy
 
 from recgen.algebra import precise
 from recgen.algebra.exact import Domain, NotExact, Sum, known
-from recgen.algebra.program import Accumulate, Leaf, Map, Node, Unrows, placeholder
+from recgen.algebra.program import Accumulate, Leaf, Map, Node, Reduce, Unrows, placeholder
 
 Array = np.ndarray
 Index = tuple[int, ...]
@@ -154,12 +154,19 @@ class TokenStage:
         for node in self._late:
             source = node.args[0]
             if source.level != "chunk":
-                self.values[node] = total(self.values[source], source.axes, "ti") if isinstance(node.op, Accumulate) \
-                    else self._elementwise(node)
+                self.values[node] = self._token_value(node, source)
             elif isinstance(node.op, Accumulate):
                 self.values[node] = _linear(np.stack([total(c[source], source.axes, "ti") for c in chunks]).sum(axis=0))
             else:
                 self.values[node] = _linear(_joined([c[source] for c in chunks], rows, source))
+
+    def _token_value(self, node: Node, source: Node) -> Array:
+        """An elementwise value, a sum over features or channels, or the sum over all tokens; over none it is zero."""
+        if not isinstance(node.op, Accumulate | Reduce):
+            return self._elementwise(node)
+        over = "ti" if isinstance(node.op, Accumulate) else node.op.over
+        sums = np.asarray(total(self.values[source], source.axes, over), dtype=object)
+        return filled(sums.shape, lambda i: sums[i] if isinstance(sums[i], Linear) else Linear([]))
 
     def exact(self, node: Node) -> Array:
         """The values of a result, in the domain."""

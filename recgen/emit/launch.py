@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from recgen.algebra.program import Leaf, Node
+from recgen.algebra.program import Leaf, Node, topological
 from recgen.plan.kernels import Kernel, Plan, Store
 from recgen.plan.order import Compute, statements
 
@@ -111,11 +111,11 @@ def prologue_lines(kernels: Sequence[Kernel], like: str) -> tuple[list[str], lis
             if n.level != "head":
                 heads.update(dict.fromkeys(a for a in n.args if a.level == "head" and not isinstance(a.op, Leaf)))
     nodes = list(heads)
-    return _torch_lines(nodes, like, {}), nodes
+    return _torch_lines(nodes, like, {})[0], nodes
 
 
-def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], list[Node]]:
-    """Sums over tiles and what torch computes from them; and the nodes these lines read."""
+def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:
+    """Sums over tiles and what torch computes from them; and the variable of each gradient that they compute."""
     e = plan.epilogue
     lines = []
     for node, stores in e.sums.items():
@@ -123,20 +123,27 @@ def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], list[Node]]:
         for s in stores:
             kernel = next(k for k in plan.backward if s in k.stores)
             over = (0, 1) if s.over_time and kernel.tile not in s.node.axes else 0
-            parts.append(f"{s.name}.sum({over})")
+            parts.append(s.name if s.kind == "part" else f"{s.name}.sum({over})")
         lines.append(f"{_sum_name(node)} = {' + '.join(parts)}")
     known = {node: _sum_name(node) for node in e.sums}
-    lines += _torch_lines(list(e.outputs.values()), like, known)
-    return lines, list(e.outputs.values())
+    inputs = {n.op.name for n in topological(e.outputs.values(), set(known)) if _is_input(n)}
+    lines += [f"{name} = {name}.float()" for name in sorted(inputs)]
+    late, names = _torch_lines(list(e.outputs.values()), like, known)
+    return lines + late, {name: names[node] for name, node in e.outputs.items()}
+
+
+def _is_input(node: Node) -> bool:
+    return isinstance(node.op, Leaf) and node.op.kind == "input"
 
 
 def _sum_name(node: Node) -> str:
     return node.name or node.args[0].name
 
 
-def _torch_lines(nodes: list[Node], like: str, known: Mapping[Node, str]) -> list[str]:
+def _torch_lines(nodes: list[Node], like: str, known: Mapping[Node, str]) -> tuple[list[str], Names]:
     work = statements(nodes, known)
     names = Names([*known, *(s.node for s in work if isinstance(s, Compute))], keep=[*nodes, *known])
     names.set(dict(known))
     text = TorchText(names, like)
-    return [f"{names[s.node]} = {text.value(s.node)}" for s in work if isinstance(s, Compute) and s.node in names]
+    lines = [f"{names[s.node]} = {text.value(s.node)}" for s in work if isinstance(s, Compute) and s.node in names]
+    return lines, names

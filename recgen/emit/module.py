@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pprint import pformat
 from typing import Any
 
@@ -108,14 +108,15 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "spec": pformat(spec.as_dict(), width=110, sort_dicts=False),
         "inputs": repr({t.name: t.layout for t in spec.inputs}),
         "params": repr({t.name: t.layout for t in spec.params}),
-        "states": repr({rule.name: _state_layout(rule.axes) for rule in rec.states}),
+        "states": repr({rule.field: _state_layout(rule.axes) for rule in rec.states}),
         "schedules": '("fused",)',
         "chunk_size": plan.chunk_size,
         "chunk_sizes": plan.chunk_sizes,
         "state_doc": [
-            f"{r.name}: {STATE_WORDS[r.name]} [{_state_layout(r.axes).replace(' ', ', ')}]." for r in rec.states
+            f"{r.field}: {STATE_WORDS[r.field]} [{_state_layout(r.axes).replace(' ', ', ')}]." for r in rec.states
         ],
         "state_names": states,
+        "state_fields": [rule.field for rule in rec.states],
         "state_ends": [f"{s}_end" for s in states],
         "d_states": [f"d_{s}" for s in states],
         "d_state_starts": [f"d_{s}_start" for s in states],
@@ -127,6 +128,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "value_position": names.index(value),
         "decayed": bool(rec.quantities.get("log_decay")),
         "forms": FORMS,
+        "shared_positions": tuple(k for k, t in enumerate(tensors) if t.role != "input" and "H" not in t.axes),
         "whole_size": _whole_size(rec, plan),
         **_reference_context(rec, ref),
         "token_setup": size_setup(ref.nodes, tensors, first),
@@ -211,8 +213,9 @@ def _kernel_context(
         "key_shape": f"{key.name}.shape",
         "value_shape": f"{val.name}.shape[-1]",
         "launch_setup": complete(setup, text_of(launches[:1])),
-        "launch_setup_backward": complete([*setup, *size_setup(late, tensors, states[0])], text_of(launches[1:])),
+        "launch_setup_backward": complete([*setup, *size_setup(plan.epilogue.outputs.values(), tensors, states[0])], text_of(launches[1:])),
         "epilogue": epilogue,
+        "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
         "kept": list(dict.fromkeys(n.name for k in plan.backward for n in k.kept)),
     }
 
@@ -261,7 +264,7 @@ def _setup(writer: TorchWriter, nodes: Sequence[Node], tensors: Sequence[Tensor]
     return lines
 
 
-def size_setup(nodes: Sequence[Node], tensors: Sequence[Tensor], like: str) -> list[str]:
+def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> list[str]:
     """Definitions of the head index and the sizes that head and token expressions use, in the dtype of `like`."""
     used = {n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("index", "scalar")}
     if any(isinstance(n.op, Map) and not n.op.expr.free_symbols for n in topological(nodes)):

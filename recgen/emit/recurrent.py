@@ -14,6 +14,7 @@ from recgen.plan.order import Compute, statements
 
 from .launch import KernelContext, Launch
 from .naming import Names
+from .torch_program import is_scalar
 from .triton_expr import TritonPrinter
 from .triton_program import COLUMN, TritonText, broadcast, tile_axes
 
@@ -30,7 +31,9 @@ def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[Ke
     pointers: list[str] = []
     before: list[str] = []
     inside: list[str] = []
+    moving = [n for n in graph if n.level == "token"]
     head_values = {n for n in nodes.values() if n.level == "head"}
+    head_values |= {a for n in moving for a in n.args if a.level == "head" and not is_scalar(a)}
     for n in graph:
         if n in head_values:
             pointers.append(names[n])

@@ -65,11 +65,12 @@ def fused(program: Program, adjoint: Program) -> tuple[Kernel, tuple[Kernel, ...
 
 
 def _boundary_nodes(adjoint: Program) -> list[Node]:
-    """Unrows nodes, and head nodes that are sums over time."""
+    """Unrows nodes, and head nodes that are sums over the rows of all chunks."""
     nodes = adjoint.nodes()
-    sums = [n for n in nodes if isinstance(n.op, Add) and n.level == "head" and isinstance(n.args[0].op, Accumulate)]
+    over_rows = {n for n in nodes if isinstance(n.op, Accumulate) and n.args[0].level == "chunk"}
+    sums = [n for n in nodes if isinstance(n.op, Add) and set(n.args) <= over_rows]
     inside = {a for n in sums for a in n.args}
-    single = [n for n in nodes if isinstance(n.op, Accumulate) and n not in inside]
+    single = [n for n in nodes if n in over_rows - inside]
     ahead = set(topological(c.write for c in adjoint.carries))
     return [n for n in nodes if isinstance(n.op, Unrows) and n not in ahead] + sums + single
 
@@ -159,14 +160,18 @@ def _slices(
                 stores.setdefault((direction, b.tile), []).append(store)
                 sums.setdefault(b.node, []).append(store)
     late: dict[str, Node] = {}
-    boundary_nodes = {b.node for b in boundaries}
+    whole_nodes = {b.node: b.name for b in boundaries}
     for name, out in adjoint.outputs.items():
-        needs = boundary_nodes & set(topological([out], boundary_nodes))
+        needs = [n for n in topological([out], set(whole_nodes)) if n in whole_nodes]
         places = {home.get(n) for n in needs}
-        if len(places) == 1 and None not in places:
+        if len(places) == 1 and None not in places and out.level == "token":
             stores.setdefault(places.pop(), []).append(Store(name, g.replace(out, totals), "output"))
-        else:
-            late[name] = out
+            continue
+        late[name] = out
+        for n in needs:
+            if n in home and n not in sums:  # complete in its kernel, but needed after it
+                sums[n] = [Store(f"{whole_nodes[n]}_rows", totals[n], "part")]
+                stores.setdefault(home[n], []).extend(sums[n])
     return _kernels(program, adjoint, stores, kept), Epilogue({n: tuple(s) for n, s in sums.items()}, late)
 
 

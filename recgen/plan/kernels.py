@@ -61,7 +61,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What is left for torch after the last kernel: sums over tiles, and the token stage of per-head gradients."""
+    """What is left for torch after the last kernel: sums over tiles, and the token stage of what no kernel finishes."""
 
     sums: dict[Node, tuple[Store, ...]]
     outputs: dict[str, Node]

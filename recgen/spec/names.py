@@ -44,8 +44,18 @@ ARGUMENT_NAMES = frozenset(
 )
 """Keyword arguments that every emitted function has."""
 
-MODULE_NAMES = frozenset({"torch", "triton", "tl", "nn", "math", "F", "np", "os", "sys"})
-"""Modules that an emitted file may use; an argument of that name would hide them."""
+MODULE_NAMES = frozenset(
+    {
+        *("torch", "triton", "tl", "nn", "math", "F", "np", "os", "sys"),
+        *("SPEC", "SPEC_HASH", "RECGEN_VERSION", "INPUTS", "PARAMS", "STATE", "SCHEDULES", "State", "Operator"),
+        *("operator", "naive", "parallel", "chunk", "recurrent", "step", "sample_inputs", "ctx", "offsets"),
+        *("o", "t", "at", "row", "rows", "rows_here", "length", "size", "sizes", "half", "level", "siblings", "valid"),
+        *("program", "tile", "head", "sequence", "sequences", "first", "feature", "channel", "chunks", "slot", "back"),
+        *("state", "tensors", "inputs", "outputs", "kept", "ends", "grid", "products", "gradients", "wanted", "form"),
+        *("self", "options", "generator", "values", "dtype", "device", "tiles_m", "tiles_v"),
+    }
+)
+"""What an emitted file imports and defines, and the variables of its functions; an argument would hide it."""
 
 _OPERATOR_NAMES = frozenset({"torch", "triton", "recgen", "numpy"}) | frozenset(sys.stdlib_module_names)
 
@@ -63,7 +73,11 @@ def refuse_tensor_name(name: str) -> tuple[str, str] | None:
         return f"{name} is already an argument of the emitted functions", f"call it {_other(name)}"
     if name in LANGUAGE or name in DRAWS:
         return f"{name} is a function of the expression language", f"call it {_other(name)}"
-    if name in MODULE_NAMES or name in _BUILTINS:
+    if name in MODULE_NAMES:
+        return f"{name} has a meaning of its own in the emitted module", f"call it {_other(name)}"
+    if name.startswith("d_"):
+        return f"{name} would be taken for the gradient of {name[2:]} in the emitted module", f"call it {name[2:]}"
+    if name in _BUILTINS:
         return f"{name} would hide Python's own {name} in the emitted module", f"call it {_other(name)}"
     return None
 

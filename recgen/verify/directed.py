@@ -32,6 +32,8 @@ def directed(profile: Profile, form: str, backend: str, device: str = "cpu") -> 
     )
     found: dict[Case, None] = {}
     for change in _changes(profile, form, small):
+        if not profile.drivers:  # a gate kind would only repeat a case
+            change = {**change, "gate": "mild", "log_decay": 0.0}
         case = dataclasses.replace(base, **change)
         if runs(case, form):
             found.setdefault(case)
@@ -44,7 +46,7 @@ def _changes(profile: Profile, form: str, small: bool) -> Iterator[dict[str, obj
     if form == "operator":  # it hands over to the other forms: only the handing over is new
         yield from ({"T": 1}, {"chunk_size": None, "dtype": "bfloat16"}, {"documents": (3, 0, 14)}, {"scale": -0.5})
         return
-    yield {"chunk_size": None, "scale": -0.5}
+    yield from _telling(profile, form)
     yield from _decays(profile, small)
     yield from _losses()
     yield from _lengths(small)
@@ -60,10 +62,24 @@ def _changes(profile: Profile, form: str, small: bool) -> Iterator[dict[str, obj
     yield {"H": 3 if small else 7, "B": 1, "T": 18}
 
 
+def _telling(profile: Profile, form: str) -> Iterator[dict[str, object]]:
+    """One case of each kind that follows."""
+    yield {"gate": "strong"}
+    yield {"chunk_size": None, "scale": -0.5}
+    yield {"values": "low", "T": 20}
+    yield {"T": 34, "split": 17, "then": form, "gate": "weak"}
+    yield {"documents": (3, 0, 17, 1), "gate": "weak"}
+    yield {"T": 1, "loss": "state", "gate": "weak"}
+    yield {"layout": "fused", "grad_layout": "fused", "T": 20}
+    yield {"dtype": "bfloat16"}
+    if profile.reset is not None:
+        yield {"gate": "reset"}
+    yield {"scale": 0.0}
+
+
 def _decays(profile: Profile, small: bool) -> Iterator[dict[str, object]]:
     if not profile.drivers:
         return
-    yield {"gate": "strong"}
     for log_decay in (-1.4, -20.0, 0.0):
         yield {"gate": "constant", "log_decay": log_decay, "chunk_size": 64, "T": 20 if small else 70}
     for gate in ("zero", "negative_zero", "alternate", "every_16th", "one_channel"):

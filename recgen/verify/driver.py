@@ -41,6 +41,7 @@ class Options:
     backends: tuple[str, ...] = ("torch", "triton")
     examples: int = 50
     triton_examples: int | None = None
+    directed: int | None = None
     seed: int = 0
     seconds: float = 120.0
     small_seconds: float = 15.0
@@ -71,6 +72,7 @@ def verify_module(
     *,
     backends: Sequence[str] = ("torch", "triton"),
     triton_examples: int | None = None,
+    directed: int | None = None,
     seconds: float = 120.0,
     small_seconds: float = 15.0,
     fail_fast: bool = False,
@@ -81,6 +83,8 @@ def verify_module(
     examples   random cases, each run in every form, after the directed ones
     seed       of the random cases (default: drawn, and reported)
     progress   called with (runs done, runs expected, what is running)
+    directed   at most so many directed cases of each form and backend, the most telling first (default: all)
+    triton_examples  random cases of the kernels (default: a fifth of `examples`, because interpreting them is slow)
     seconds    bounds the random cases of one backend, small_seconds the shrinking of one failure
     fail_fast  stop at the first failure and do not shrink it
 
@@ -96,6 +100,7 @@ def verify_module(
         backends=tuple(backends),
         examples=examples,
         triton_examples=triton_examples,
+        directed=directed,
         seed=random.SystemRandom().randrange(2**31) if seed is None else seed,
         seconds=seconds,
         small_seconds=small_seconds,
@@ -147,7 +152,8 @@ class _Run:
     def _backend(self, pairs: list[Pair]) -> None:
         backend = pairs[0][1]
         device = "cuda" if backend == "triton" and torch.cuda.is_available() else "cpu"
-        plan = [case for form, _ in pairs for case in directed(self.profile, form, backend, device)]
+        most = self.options.directed
+        plan = [case for form, _ in pairs for case in directed(self.profile, form, backend, device)[:most]]
         self._expect(len(plan) + len(pairs) * self.options.examples_of(backend))
         broken: set[Pair] = set()
         for case in plan:

@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 _ORACLE = frozenset({"_token_values", "_token_step", "_naive", "naive", "_gate_values"})
 Replacement = str | Callable[[re.Match[str]], str]
@@ -43,21 +44,23 @@ class Mutant:
         return source
 
 
-def _spans(source: str, where: str) -> list[tuple[int, int]]:
-    """First and last line (from 0, exclusive) of every function that may be rewritten and whose name matches."""
-    spans = [
-        (node.lineno - 1, node.end_lineno or node.lineno)
+@lru_cache(maxsize=4)
+def _functions(source: str) -> list[tuple[str, int, int]]:
+    """Name, first and last line (from 0, exclusive) of every function that may be rewritten, from the bottom up."""
+    found = [
+        (node.name, node.lineno - 1, node.end_lineno or node.lineno)
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.FunctionDef) and node.name not in _ORACLE and re.fullmatch(where, node.name)
+        if isinstance(node, ast.FunctionDef) and node.name not in _ORACLE
     ]
-    return sorted(spans, reverse=True)
+    return sorted(found, key=lambda function: -function[1])
 
 
 def _rewrite(source: str, rule: Rule) -> str:
     lines = source.splitlines(keepends=True)
-    for first, last in _spans(source, rule.where):
-        body = "".join(lines[first:last])
-        lines[first:last] = [re.sub(rule.pattern, rule.replacement, body, flags=re.MULTILINE)]
+    for name, first, last in _functions(source):
+        if re.fullmatch(rule.where, name):
+            body = "".join(lines[first:last])
+            lines[first:last] = [re.sub(rule.pattern, rule.replacement, body, flags=re.MULTILINE)]
     return "".join(lines)
 
 
@@ -104,7 +107,12 @@ TORCH_MUTANTS = (
     _torch("decay to the end takes the row in", _EITHER, r"suffix = _later", "suffix = log_decay + _later"),
     _torch("padded rows decay", _EITHER, r"log_decay = _rows\((.*), size\)", _pad_first),
     _torch("state in bfloat16", "_scan", r"^(\s+)(state = .*)$", r"\1\2\n\1state = state.bfloat16().to(write.dtype)"),
-    _torch("state decays after the write", "_scan", r"torch\.addcmul\((write.*?\)), (decay.*?\)), state\)", r"(state + \1) * \2"),
+    _torch(
+        "state decays after the write",
+        "_scan",
+        r"torch\.addcmul\((write.*?\)), (decay.*?\)), state\)",
+        r"(state + \1) * \2",
+    ),
     _torch("denominator detached", _BACKWARD, r"d_n = (.*?)(\s+#.*)?$", r"d_n = 0 * (\1)"),
     _torch("no epsilon", _EITHER, r" \+ 1e-0?6\)", ")"),
     _torch("epsilon added to the quotient", _FORWARD, r"(y / )\((n\[.*\]) \+ (1e-0?6)\)", r"\1\2 + \3"),
@@ -112,7 +120,9 @@ TORCH_MUTANTS = (
     _torch("gradients of query and key swapped", _BACKWARD, r"return d_q, d_k,", "return d_k, d_q,"),
     _torch("query's gradient without the scale", _BACKWARD, r"d_q = scale \* ", "d_q = "),
     _torch("initial state's gradient one chunk short", _BACKWARD, r"(return .*)d_S_start", r"\1d_S[:, :, 0]"),
-    _torch("decay's gradient without the prefix's transpose", _BACKWARD, r"\+ _later\(d_prefix", "+ 0 * _later(d_prefix"),
+    _torch(
+        "decay's gradient without the prefix's transpose", _BACKWARD, r"\+ _later\(d_prefix", "+ 0 * _later(d_prefix"
+    ),
     _torch("pair tree without its top", "_halves", r"bit_length\(\) - 1", "bit_length() - 2"),
     _torch("pairs from the wrong side", "_siblings", r"block\[None, :\] \+ 1", "block[None, :] - 1"),
     _torch("feature map's derivative left out", _BACKWARD, r"(d_k = .*) \* torch\.exp\(.*\)$", r"\1"),
@@ -134,8 +144,10 @@ TRITON_MUTANTS = (
         r"return tl\.cumsum.*$",
         "return tl.cumsum(x, 0)[:, None] - tl.cumsum(x, 0)[None, :]",
     ),
-    _triton("a token does not see itself", _KERNELS, r"row\[:, None\] >= row\[None, :\]", "row[:, None] > row[None, :]"),
-    _triton("padded rows decay", _KERNELS, r"log_decay = tl\.where\(valid, (.*), 0\.0\)", r"log_decay = \1"),
+    _triton(
+        "a token does not see itself", _KERNELS, r"row\[:, None\] >= row\[None, :\]", "row[:, None] > row[None, :]"
+    ),
+    _triton("padded rows decay", _KERNELS, r"log_decay = tl\.where\(valid.*?, (_.*), 0\.0\)", r"log_decay = \1"),
     _triton("initial state dropped", "_chunk_forward", r"( S = _load\(S_ptr.*)$", r"\1 * 0"),
     _triton("state in 16 bits", "_chunk_forward", r"^(\s+)(S = S .*)$", r"\1\2\n\1S = S.to(tl.float16).to(tl.float32)"),
     _triton("no initial state in the decay's gradient", _BACKWARD_KERNELS, r"(d_total = .*)$", r"\1 * (chunk > 0)"),
@@ -143,7 +155,9 @@ TRITON_MUTANTS = (
     _triton("decay to a row leaves the row out", _KERNELS, r"prefix = log_decay \+ ", "prefix = "),
     _triton("denominator detached", _BACKWARD_KERNELS, r"(d_n = tl\.sum\()(.*?)(, 1\))", r"\g<1>0 * \2\3"),
     _triton("normaliser without decay", _KERNELS, r"z = z \* chunk_decay", "z = z"),
-    _triton("last row of a ragged chunk lost", "_chunk_forward", r"valid = row < rows_here", "valid = row < rows_here - 1"),
+    _triton(
+        "last row of a ragged chunk lost", "_chunk_forward", r"valid = row < rows_here", "valid = row < rows_here - 1"
+    ),
     _triton("documents read from the start of the batch", "_chunk_backward_key", r"\(first \+ chunk", "(chunk"),
 )
 

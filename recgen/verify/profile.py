@@ -173,7 +173,7 @@ class Profile:
         step = max(abs(best) / 2, 0.25)
         while miss(best) > 1e-3 * abs(log_decay) and step > 1e-6:
             candidate = min((best - step, best + step), key=miss)
-            best, step = (candidate, step) if miss(candidate) < miss(best) else (best, step / 2)
+            best, step = (candidate, 2 * step) if miss(candidate) < miss(best) else (best, step / 2)
         return best
 
     def _final(self, tensors: Mapping[str, Tensor], initial: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:

@@ -28,11 +28,11 @@ class Row:
     dtype: str
     what: str
     measures: int = 0
-    eager: int = 0
     error: float = 0.0
     allowed: float = 0.0
     name: str = ""
     ok: bool = True
+    eager: int = 0
 
     def add(self, m: Measure) -> None:
         """Count one measure."""

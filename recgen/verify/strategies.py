@@ -16,7 +16,7 @@ SCALES = (None, 1.0, 0.0, -0.5)
 
 @dataclass(frozen=True)
 class Limits:
-    """How large a drawn case may be. `work` bounds B·H·T·K·V."""
+    """How large a drawn case may be. `work` bounds B·H·T·K·V, except that a packed batch keeps its documents."""
 
     T: int = 300
     width: int = 160
@@ -26,7 +26,7 @@ class Limits:
 
 
 TORCH = Limits()
-INTERPRETER = Limits(T=70, width=40, heads=2, batch=2, work=60_000)
+INTERPRETER = Limits(T=70, width=160, heads=2, batch=2, work=100_000)
 
 
 def lengths(limits: Limits = TORCH) -> st.SearchStrategy[int]:
