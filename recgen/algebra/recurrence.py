@@ -41,7 +41,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class StateRule:
-    """One carried value: its symbol, axes, the update of one token, how the token reads it, and its name in the State."""
+    """One carried value: symbol, axes, the update of one token, how the token reads it, and its name in the State."""
 
     symbol: sympy.Symbol
     axes: str

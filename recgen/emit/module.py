@@ -170,6 +170,7 @@ def _kernel_context(
     helpers |= more
     prologue, heads = prologue_lines((plan.forward, *plan.backward), tensors[0].name)
     epilogue, late = epilogue_lines(plan, tensors[0].name)
+    late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, states[0])
     key, val = (next(t for t in spec.inputs if axis in t.axes) for axis in "KV")
     widths = [key.name, *([val.name] if val is not key else [])]
     products = [
@@ -213,7 +214,7 @@ def _kernel_context(
         "key_shape": f"{key.name}.shape",
         "value_shape": f"{val.name}.shape[-1]",
         "launch_setup": complete(setup, text_of(launches[:1])),
-        "launch_setup_backward": complete([*setup, *size_setup(plan.epilogue.outputs.values(), tensors, states[0])], text_of(launches[1:])),
+        "launch_setup_backward": complete(setup + late_sizes, text_of(launches[1:])),
         "epilogue": epilogue,
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
         "kept": list(dict.fromkeys(n.name for k in plan.backward for n in k.kept)),

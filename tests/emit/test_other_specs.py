@@ -1,6 +1,8 @@
 """Specs beyond the catalogue: what the compiler was not written for comes out right on both backends."""
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 import torch
 
@@ -53,8 +55,7 @@ SIZES = {"N": 1, "H": 2, "K": 5, "V": 7}
 
 @pytest.fixture(scope="module", params=SPECS, ids=lambda text: text.replace(" ", "-"))
 def module(request: pytest.FixtureRequest):
-    body = "\n".join(line.strip() if line.startswith("        ") else line for line in SPECS[request.param].splitlines())
-    return recgen.load(read_text(f"name: other\n{body}\n"))
+    return recgen.load(read_text(f"name: other\n{textwrap.dedent(SPECS[request.param])}\n"))
 
 
 def outputs_and_gradients(module, form: str, dtype: torch.dtype, backend: str, T: int) -> list[torch.Tensor]:

@@ -123,10 +123,9 @@ def _chunk(r, u, x, a, c, scale, state):
     key = _feature(u.to(wide)).transpose(1, 2)
     value = x.to(wide).transpose(1, 2)
     log_decay = log_decay.transpose(1, 2)
-    inside = (row[:, None] >= row[None, :]) & (row[None, :] >= 0)
-    # column j is summed into the pair (t, i) when i < j ≤ t
-    between = (row[None, None, :] > row[None, :, None]) & (row[None, None, :] <= row[:, None, None])
-    weight = torch.where(between, log_decay[..., None, None, :], 0.0).sum(-1)
+    inside = row[:, None] >= row[None, :]
+    # weight[t, i] = Σ_{i<j≤t} ℓ_j: what lies after row i, summed up to row t
+    weight = torch.where(row[:, None] > row[None, :], log_decay[..., :, None], 0.0).cumsum(-2)
     weight = torch.where(inside, weight, -torch.inf).exp()
     prefix = torch.where(inside, log_decay[..., None, :], 0.0).sum(-1).exp()
     scores = (query @ key.transpose(-1, -2)) * weight

@@ -44,10 +44,10 @@ def test_a_wrong_module_fails_with_a_small_case(tmp_path: Path) -> None:
 
 def test_random_cases_find_what_no_directed_one_meets(tmp_path: Path) -> None:
     line = "    length = r.shape[1]\n"
-    module = broken(tmp_path, line, line + "    x = x * (1 if length != 23 else 1.001)\n")
-    report = verify_module(module, ["parallel"], 400, 5, seconds=60)
+    module = broken(tmp_path, line, line + "    x = x * (1.001 if length % 16 == 9 else 1)\n")
+    report = verify_module(module, ["chunk"], 60, 3)
     assert [failure.origin for failure in report.failures] == ["random"]
-    assert report.failures[0].case.T == 23
+    assert report.failures[0].case.T == 9
     assert report.failures[0].case.layout == "contiguous"
 
 
@@ -81,7 +81,7 @@ def test_a_form_that_the_module_lacks_is_a_value_error(handmade: ModuleType) -> 
 
 
 def test_a_report_survives_json(tmp_path: Path) -> None:
-    module = broken(tmp_path, "inside = (row[:, None] >= row[None, :])", "inside = (row[:, None] > row[None, :])")
+    module = broken(tmp_path, "inside = row[:, None] >=", "inside = row[:, None] >")
     report = verify_module(module, ["chunk"], 0, 1, fail_fast=True)
     assert not report.ok
     again = Report.from_dict(json.loads(json.dumps(report.as_dict())))
