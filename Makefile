@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet $(PIP_ARGS) --constraint constraints.txt
 
-.PHONY: demo test generate check lint clean
+.PHONY: demo test compile generate check lint clean
 .DEFAULT_GOAL := test
 
 demo: $(INSTALLED)  ## generate, verify and train on real text; writes demo.html
@@ -21,6 +21,9 @@ demo: $(INSTALLED)  ## generate, verify and train on real text; writes demo.html
 
 test: $(INSTALLED)  ## the whole suite
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+
+compile: $(INSTALLED)  ## every kernel at every width and dtype for every GPU, which the suite only samples
+	OMP_NUM_THREADS=1 RECGEN_OFFLINE=all $(BIN)/python -m pytest -m offline
 
 generate: $(INSTALLED)  ## rewrite generated/ from specs/
 	$(BIN)/recgen generate specs/*.yaml --out generated

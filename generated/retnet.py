@@ -233,8 +233,9 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
+    jit = triton.jit(do_not_specialize=["H", "rows", "sequences"])  # one variant whatever the counts
     compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
-    globals().update({function.__name__: triton.jit(function) for function in compiled})
+    globals().update({function.__name__: jit(function) for function in compiled})
 
 
 @_helper

@@ -87,9 +87,8 @@ def measure(
 def _token_curves(operator: ModuleType, name: str, lengths: Lengths, size: Size) -> tuple[Curve, ...]:
     state, attention = Curve(f"{name}, step"), Curve("softmax attention, cached keys and values")
     for position in lengths.positions:
-        works = {state.name: _step(operator, size), attention.name: _attend(size, position)}
-        times = interleave(works, 7 * lengths.rounds, warmup=3)
-        for curve in (state, attention):
+        for curve, work in ((state, _step(operator, size)), (attention, _attend(size, position))):
+            times = interleave({curve.name: work}, 7 * lengths.rounds, warmup=3)  # a turn would evict the state
             _add(curve, position, times[curve.name].median)
     return state, attention
 

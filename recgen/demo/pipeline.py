@@ -20,6 +20,7 @@ from recgen.demo.model import LanguageModel, Size
 from recgen.demo.operators import OPERATORS, Made, make
 from recgen.demo.report import Findings, render
 from recgen.demo.sampling import sample
+from recgen.demo.threads import one_thread
 from recgen.demo.training import History, Schedule, train
 
 TRAINED = "retnet"
@@ -46,7 +47,7 @@ def run(out: Path, plan: Plan | None = None) -> Path:
     plan, console, started = plan or Plan(), Console(), time.perf_counter()
     out = Path(out)
     with TemporaryDirectory() as folder:
-        with _task(console, "operators") as progress:
+        with _task(console, "operators") as progress, one_thread():
             operators = make_all(plan, Path(folder), progress)
         trained = next(made for made in operators if made.spec.name == TRAINED)
         corpus = read_corpus()
@@ -54,7 +55,7 @@ def run(out: Path, plan: Plan | None = None) -> Path:
         model = LanguageModel(len(corpus.alphabet), plan.size, trained.module)
         with _task(console, "training") as progress:
             history = learn(model, corpus, plan, progress)
-        with _task(console, "sampling") as progress:
+        with _task(console, "sampling") as progress, one_thread():
             progress(0.0, f"{plan.characters} characters, step by step")
             sampled = sample(model, corpus, plan.prompt, plan.characters)
             progress(0.6, "the same logits by every form")

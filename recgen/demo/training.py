@@ -22,7 +22,7 @@ class Schedule:
     """How long to train and on what. `seconds` bounds the wall clock: on a slow machine fewer steps are made."""
 
     steps: int = 300
-    seconds: float = 70.0
+    seconds: float = 60.0
     batch: int = 16
     length: int = 256
     rate: float = 4e-3

@@ -75,6 +75,7 @@ def _telling(profile: Profile, form: str) -> Iterator[dict[str, object]]:
     if profile.reset is not None:
         yield {"gate": "reset"}
     yield {"scale": 0.0}
+    yield {"final": False}
 
 
 def _decays(profile: Profile, small: bool) -> Iterator[dict[str, object]]:

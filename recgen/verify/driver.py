@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from hypothesis import HealthCheck, Phase, Verbosity, find, settings
-from hypothesis.errors import HypothesisException
+from hypothesis.errors import NoSuchExample
 
 from .case import Case
 from .check import Outcome, check
@@ -175,26 +175,22 @@ class _Run:
                 self.report.never_ran.append(f"{form} on {backend}")
 
     def _random(self, pairs: list[Pair], backend: str, device: str) -> None:
-        """Hypothesis over cases; each runs in every form of `pairs`. Keeps the smallest failure it comes to."""
-        smallest: list[Outcome] = []
+        """Hypothesis over cases; each runs in every form of `pairs`, up to the first failure."""
+        failed: list[Outcome] = []
         deadline = time.monotonic() + self.options.seconds
 
         def fails(case: Case) -> bool:
-            nonlocal deadline
-            if time.monotonic() > deadline:
-                return False
+            if failed or time.monotonic() > deadline:
+                return bool(failed)
             for form, _ in pairs:
                 if runs(case, form):
-                    outcome = self._check(dataclasses.replace(case, form=form, device=device), count=not smallest)
+                    outcome = self._check(dataclasses.replace(case, form=form, device=device))
                     if not outcome.ok:
-                        if not smallest:
-                            deadline = time.monotonic() + self.options.small_seconds
-                        smallest[:] = [outcome]
+                        failed.append(outcome)
                         return True
             return False
 
-        # nothing found, or the time for shrinking ran out: what was found is in `smallest`
-        with contextlib.suppress(HypothesisException):
+        with contextlib.suppress(NoSuchExample):
             find(
                 cases(self.profile, backend),
                 fails,
@@ -203,19 +199,18 @@ class _Run:
                     database=None,
                     deadline=None,
                     verbosity=Verbosity.quiet,
-                    phases=[Phase.generate] if self.options.fail_fast else [Phase.generate, Phase.shrink],
+                    phases=[Phase.generate],
                     suppress_health_check=list(HealthCheck),
                 ),
                 random=random.Random(self.options.seed),
             )
-        for outcome in smallest:
+        for outcome in failed:
             self._fail(outcome, "random")
 
-    def _check(self, case: Case, count: bool = True) -> Outcome:
+    def _check(self, case: Case) -> Outcome:
         outcome = check(self.references, case)
-        if count:
-            self.report.add(outcome)
-            self._advance(1, 0, f"{case.form} {case.backend} {case.dtype} T={case.T}")
+        self.report.add(outcome)
+        self._advance(1, 0, f"{case.form} {case.backend} {case.dtype} T={case.T}")
         return outcome
 
     def _fail(self, outcome: Outcome, origin: str) -> None:

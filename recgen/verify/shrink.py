@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from .case import Case
 
 _PLAIN = {
-    "documents": None,
     "split": None,
     "layout": "contiguous",
     "grad_layout": "contiguous",
@@ -26,16 +25,27 @@ _PLAIN = {
 
 
 def simpler(case: Case) -> Iterator[Case]:
-    """Cases one step plainer or smaller than `case`, the boldest first."""
+    """Cases one step smaller or plainer than `case`, those that make it cheaper first and the boldest of them first."""
+    if case.documents is not None:
+        yield dataclasses.replace(case, documents=None)
+        for n in range(len(case.documents)):
+            yield dataclasses.replace(case, documents=case.documents[:n] + case.documents[n + 1 :])
+    for name in ("T", "B", "H", "K", "V"):
+        if not (name in "TB" and case.documents is not None):
+            for smaller in _smaller(getattr(case, name), 0 if name == "T" else 1):
+                split = min(case.split, smaller) if name == "T" and case.split is not None else case.split
+                yield dataclasses.replace(case, **{name: smaller, "split": split})
     for name, value in _PLAIN.items():
         if getattr(case, name) != value:
             yield dataclasses.replace(case, **{name: value})
-    for name in ("B", "H", "K", "V", "T"):
-        least, size = (0 if name == "T" else 1), getattr(case, name)
-        for smaller in sorted({least, 1, 2, size // 2, size * 3 // 4, size - 1}):
-            if least <= smaller < size and not (name in "TB" and case.documents is not None):
-                split = min(case.split, smaller) if name == "T" and case.split is not None else case.split
-                yield dataclasses.replace(case, **{name: smaller, "split": split})
+    if case.seed:
+        yield dataclasses.replace(case, seed=0)
+
+
+def _smaller(size: int, least: int) -> list[int]:
+    """Sizes to try instead, ascending; those with the same remainder for a chunk or a tile among them."""
+    same = [size % n for n in (16, 32, 64, 128)] + [size - n for n in (16, 64)]
+    return sorted({n for n in (least, 1, 2, size // 2, size * 3 // 4, size - 1, *same) if least <= n < size})
 
 
 def shrink(case: Case, fails: Callable[[Case], bool], out_of_time: Callable[[], bool]) -> Case:

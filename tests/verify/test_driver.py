@@ -25,9 +25,9 @@ def broken(tmp_path: Path, old: str, new: str) -> ModuleType:
 
 def test_a_right_module_is_verified(handmade: ModuleType) -> None:
     calls: list[tuple[int, int, str]] = []
-    report = verify_module(handmade, ["chunk"], 5, 1, lambda *call: calls.append(call))
+    report = verify_module(handmade, ["chunk"], 5, 1, lambda *call: calls.append(call), directed=12)
     assert report.ok, report.render()
-    assert report.cases == calls[-1][0] == calls[-1][1]
+    assert report.cases == calls[-1][0] == calls[-1][1] == 12 + 5
     assert {(row.form, row.backend) for row in report.rows} == {("chunk", "torch")}
     assert {row.what for row in report.rows} == {"output", "state", "gradient"}
 
@@ -42,13 +42,13 @@ def test_a_wrong_module_fails_with_a_small_case(tmp_path: Path) -> None:
     assert "FAILED" in report.render() and "importlib" in report.render()
 
 
-def test_random_cases_find_what_no_directed_one_meets(tmp_path: Path) -> None:
+def test_random_cases_find_a_fault_and_make_it_small(tmp_path: Path) -> None:
     line = "    length = r.shape[1]\n"
-    module = broken(tmp_path, line, line + "    x = x * (1.001 if length % 16 == 9 else 1)\n")
-    report = verify_module(module, ["chunk"], 60, 3)
+    module = broken(tmp_path, line, line + "    x = x * (1.5 if length % 8 == 5 else 1)\n")
+    report = verify_module(module, ["chunk"], 60, 3, directed=0, small_seconds=30)
     assert [failure.origin for failure in report.failures] == ["random"]
-    assert report.failures[0].case.T == 9
-    assert report.failures[0].case.layout == "contiguous"
+    case = report.failures[0].case
+    assert (case.T, case.K, case.V, case.layout) == (5, 1, 1, "contiguous")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_a_decay_without_inputs_is_driven_by_its_parameters(handmade: ModuleType
         SPEC = {"name": "learned", "decay": {"log": "-exp(c)"}}
         INPUTS, PARAMS, STATE = handmade.INPUTS, handmade.PARAMS, handmade.STATE
         sample_inputs, naive, chunk = handmade.sample_inputs, handmade.naive, handmade.chunk
-        __file__ = "learned.py"
+        __file__ = handmade.__file__
 
     assert Profile.of(Learned).drivers == ("c",)
     assert Profile.of(Learned).forms == ("chunk",)
