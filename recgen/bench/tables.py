@@ -14,7 +14,7 @@ def tables(results: Results) -> Iterator[RenderableType]:
     """A table of times with the speed-ups, then one of peak memory with its growth."""
     sizes = ", ".join(f"{axis}={width}" for axis, width in results.sizes.items() if axis != "T")
     where = f"CPU, {results.threads} thread{'s' * (results.threads != 1)}, float32, {sizes}"
-    yield _times(results, f"Forward + backward: {where}; medians of interleaved rounds [quartiles]")
+    yield _times(results, f"Forward + backward: {where}; medians of interleaved rounds (and quartiles)")
     yield from (f"{c.operator} against the {c.against}: {c.note}" for c in results.comparisons if c.note)
     yield _memory(results, f"Peak memory of forward + backward: {where}")
 
@@ -31,7 +31,7 @@ def _times(results: Results, title: str) -> Table:
             milliseconds(c.operator_seconds.median),
             c.against,
             milliseconds(c.against_seconds.median),
-            f"{ratio:.2f}x [{low:.2f}–{high:.2f}]",
+            f"{ratio:.2f}x" + (f" ({low:.2f}–{high:.2f})" if len(c.operator_seconds.seconds) > 1 else ""),
             "" if c.wanted is None else f"{c.wanted:g}x",
             _verdict(c),
         )

@@ -34,8 +34,8 @@ class Plan:
     examples: int = 4
     size: Size = field(default_factory=Size)
     schedule: Schedule = field(default_factory=Schedule)
-    prompt: str = "class "
-    characters: int = 600
+    prompt: str = "def read"
+    characters: int = 500
     lengths: Lengths = field(default_factory=Lengths)
 
 

@@ -21,11 +21,11 @@ NATS_TO_BITS = 1 / math.log(2)
 class Schedule:
     """How long to train and on what. `seconds` bounds the wall clock: on a slow machine fewer steps are made."""
 
-    steps: int = 300
+    steps: int = 600
     seconds: float = 60.0
-    batch: int = 16
+    batch: int = 8
     length: int = 256
-    rate: float = 4e-3
+    rate: float = 6e-3
     warmup: float = 0.05
     checks: int = 12
     seed: int = 0

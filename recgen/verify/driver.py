@@ -24,7 +24,7 @@ from .profile import FORMS, Profile
 from .reference import References
 from .report import Report
 from .shrink import shrink
-from .strategies import cases, runs
+from .strategies import TORCH, cases, runs
 
 if TYPE_CHECKING:
     from recgen.spec import Spec
@@ -192,7 +192,7 @@ class _Run:
 
         with contextlib.suppress(NoSuchExample):
             find(
-                cases(self.profile, backend),
+                cases(self.profile, backend, TORCH if device == "cuda" else None),
                 fails,
                 settings=settings(
                     max_examples=self.options.examples_of(backend),

@@ -79,7 +79,7 @@ def _fit(limits: Limits, T: int, K: int, V: int, B: int, H: int) -> tuple[int, i
 
 @st.composite
 def cases(draw: st.DrawFn, profile: Profile, backend: str = "torch", limits: Limits | None = None) -> Case:
-    """A case without a form: which forms can run it, `runs` tells. Shrinks to a short, narrow, plain one."""
+    """A case without a form (`runs` tells which forms can run it), within `limits` (default: those of the backend)."""
     limits = limits or (INTERPRETER if backend == "triton" else TORCH)
     packed = draw(st.one_of(st.none(), st.none(), documents(limits)))
     K, V = draw(widths(limits)), draw(widths(limits))

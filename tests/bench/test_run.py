@@ -16,7 +16,7 @@ from recgen.bench.contenders import generated, softmax_written_out
 from recgen.bench.memory import growth, peak_bytes
 from recgen.bench.results import Comparison, Memory, Results
 
-TINY = Effort((64, 128), (2, 1), 32, 1, (64, 128), 64)
+TINY = Effort((64, 128), (2, 1), 32, 1, (64, 128), 128)
 
 
 @pytest.fixture

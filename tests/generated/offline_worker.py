@@ -1,6 +1,6 @@
-"""Compiles what emitted modules launch for one target, in a process that has never seen Triton's interpreter.
+"""Compiles what emitted modules launch, in a process that has never seen Triton's interpreter.
 
-    python -m tests.generated.offline_worker JOBS.json RESULTS.json
+    python -m tests.generated.offline_worker        jobs in, results out, one JSON line each
 
 A job: operator, target, mode, dtype, sizes (B T H K V), chunk_size or null, documents (a number, or null), backward.
 A result adds: error (text or null), seconds, and kernels: name, registers, spill, shared, launches, hash, tf32, narrow.
@@ -20,7 +20,7 @@ from tests.generated.support import draw, draw_state, emitted
 
 
 def launch(job: dict[str, Any]) -> None:
-    """Forward, and backward with every input, an initial state, and gradients of output and final state."""
+    """Forward, and backward for every input and the initial state, from gradients of output and final state."""
     module = emitted(job["operator"])
     values = draw(module, **job["sizes"], dtype=getattr(torch, job["dtype"]))
     documents = job["documents"]
@@ -55,13 +55,10 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     return {**job, "error": error, "seconds": time.perf_counter() - begin, "kernels": kernels}
 
 
-def main(jobs_path: str, results_path: str) -> None:
-    with open(jobs_path) as file:
-        jobs = json.load(file)
-    results = [work(job) for job in jobs]
-    with open(results_path, "w") as file:
-        json.dump(results, file)
+def main() -> None:
+    for line in sys.stdin:
+        print(json.dumps(work(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

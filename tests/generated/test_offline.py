@@ -1,13 +1,14 @@
 """Every kernel compiles for GPUs that are not here, fits their shared memory, and addresses memory in 64 bits.
 
-The work is done by `offline_worker` in two processes, cut into batches by target and operator; under pytest-xdist the
-first test process that gets here does it, and the others read its results.
+Two processes of `offline_worker` do the work; under pytest-xdist the first test process that gets here starts them, and
+the others read the results.
 """
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import queue
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,8 @@ from tests.generated.support import OPERATORS, ROOT
 
 pytestmark = pytest.mark.offline
 
+EVERYTHING = os.environ.get("RECGEN_OFFLINE") == "all"  # as `make compile` asks
+WORKERS = 2
 TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
 WIDTHS = (64, 128, 256)
 DTYPES = ("float32", "bfloat16")
@@ -39,63 +42,78 @@ def job(operator: str, target: str, mode: str, topic: str, *, dtype: str = "floa
             "sizes": sizes or USUAL, "chunk_size": chunk_size, "documents": documents}
 
 
-EVERYTHING = os.environ.get("RECGEN_OFFLINE") == "all"  # as `make compile` asks
-
-
 def widths_and_dtypes(operator: str, target: str) -> list[tuple[int, str]]:
-    """Head sizes 64, 128 and 256 in float32 and bfloat16. Without EVERYTHING each pair of target and operator takes every
-    width once and both dtypes, so that every width meets every dtype on every target in some operator."""
+    """Head sizes 64, 128 and 256 in float32 and bfloat16. Without EVERYTHING each pair of target and operator takes
+    every width once and both dtypes, so that every width meets every dtype on every target in some operator."""
     if EVERYTHING:
         return [(width, dtype) for width in WIDTHS for dtype in DTYPES]
     turn = TARGETS.index(target) + OPERATORS.index(operator)
     return [(width, DTYPES[(turn + k) % 2]) for k, width in enumerate(WIDTHS)]
 
 
-def width_jobs(operator: str, target: str) -> list[Job]:
-    """Both kernels at the chosen widths and dtypes."""
-    return [job(operator, target, mode, "width", dtype=dtype, sizes={**USUAL, "K": width, "V": width})
-            for width, dtype in widths_and_dtypes(operator, target) for mode in MODES]
+def width_jobs(operator: str, target: str, width: int, dtype: str) -> list[Job]:
+    """Both kernels; they share their backward ones."""
+    sizes = {**USUAL, "K": width, "V": width}
+    return [job(operator, target, mode, "width", dtype=dtype, sizes=sizes) for mode in MODES]
 
 
 def integer_jobs(operator: str, target: str) -> list[Job]:
     """Each count set to 1, 16 and 17 in turn: Triton makes a constant of 1, and assumes divisibility of 16."""
-    sizes = [{**SMALL, axis: n} for axis in ("T", "H", "B") for n in (1, 16, 17)]
-    widths = [{**SMALL, axis: n} for axis in ("K", "V") for n in (1, 17)]
-    jobs = [job(operator, target, mode, "integer", sizes=s) for s in (*sizes, *widths) for mode in MODES]
-    packed = [job(operator, target, mode, "integer", sizes={**SMALL, "B": 1, "T": n}, documents=n)
-              for n in (1, 16, 17) for mode in MODES]
-    return jobs + packed
+    cases: list[tuple[dict[str, int], int | None]] = [({**SMALL, axis: n}, None) for axis in "THB" for n in (1, 16, 17)]
+    cases += [({**SMALL, "B": 1, "T": n}, n) for n in (1, 16, 17)]
+    return [job(operator, target, mode, "integer", sizes=sizes, documents=documents, chunk_size=16)
+            for sizes, documents in cases for mode in MODES]
+
+
+def narrow_jobs(operator: str, target: str) -> list[Job]:
+    """Widths for which matrix products are too small, or no power of two."""
+    sizes = [{**SMALL, "K": K, "V": V} for K, V in ((1, 1), (2, 17), (17, 4), (8, 16))]
+    return [job(operator, target, mode, "narrow", sizes=s, chunk_size=16) for s in sizes for mode in MODES]
 
 
 def length_jobs(operator: str, target: str) -> list[Job]:
     """64 lengths in a row."""
-    return [job(operator, target, mode, "lengths", sizes={**SMALL, "B": 1, "T": T})
+    return [job(operator, target, mode, "lengths", sizes={**SMALL, "B": 1, "T": T}, chunk_size=16)
             for T in range(1000, 1064) for mode in MODES]
 
 
 def all_jobs() -> list[list[Job]]:
-    """Batches, the long ones first."""
-    batches = [width_jobs(operator, target) for target in TARGETS for operator in OPERATORS]
-    batches += [[j for operator in OPERATORS for j in integer_jobs(operator, target)] for target in TARGETS]
-    batches += [[j for operator in OPERATORS for j in length_jobs(operator, "sm_90")]]
+    """Batches that share kernels, the long ones first."""
+    batches = [width_jobs(operator, target, width, dtype) for operator in reversed(OPERATORS) for target in TARGETS
+               for width, dtype in widths_and_dtypes(operator, target)]
+    batches += [integer_jobs(operator, target) for operator in OPERATORS for target in TARGETS]
+    batches += [narrow_jobs(operator, "sm_90") for operator in OPERATORS]
+    batches += [length_jobs(operator, "sm_90") for operator in OPERATORS]
     return batches
 
 
-def run_batch(folder: Path, number: int, jobs: list[Job]) -> list[Result]:
-    asked, answered = folder / f"jobs-{number}.json", folder / f"results-{number}.json"
-    asked.write_text(json.dumps(jobs))
+def answers(batches: queue.SimpleQueue[list[Job]], folder: Path) -> list[Result]:
+    """One worker process, fed until nothing is left."""
     env = {n: x for n, x in os.environ.items() if n != "TRITON_INTERPRET"}
-    env |= {"TRITON_CACHE_DIR": str(folder / f"triton-{number}"), "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([sys.executable, "-m", "tests.generated.offline_worker", str(asked), str(answered)],
-                          cwd=ROOT, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(answered.read_text())
+    env |= {"TRITON_CACHE_DIR": str(folder / "triton"), "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-m", "tests.generated.offline_worker"]
+    found: list[Result] = []
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with (open(folder / "stderr", "a") as errors,
+          subprocess.Popen(command, cwd=ROOT, env=env, stderr=errors, **pipes) as worker):
+        assert worker.stdin is not None and worker.stdout is not None
+        while not batches.empty():
+            for asked in batches.get():
+                worker.stdin.write(json.dumps(asked) + "\n")
+                worker.stdin.flush()
+                line = worker.stdout.readline()
+                assert line, f"the worker died on {asked}: {(folder / 'stderr').read_text()[-4000:]}"
+                found.append(json.loads(line))
+    return found
 
 
 def compile_everything(folder: Path) -> list[Result]:
-    with ThreadPoolExecutor(2) as pool:
-        batches = list(pool.map(lambda batch: run_batch(folder, *batch), enumerate(all_jobs())))
-    return [result for batch in batches for result in batch]
+    batches: queue.SimpleQueue[list[Job]] = queue.SimpleQueue()
+    for batch in all_jobs():
+        batches.put(batch)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        parts = list(pool.map(lambda _: answers(batches, folder), range(WORKERS)))
+    return [result for part in parts for result in part]
 
 
 @pytest.fixture(scope="session")
@@ -143,6 +161,13 @@ def test_head_sizes_64_128_256_compile(results: list[Result], name: str, target:
 @pytest.mark.parametrize("name", OPERATORS)
 def test_integer_arguments_of_1_16_and_17_compile(results: list[Result], name: str, target: str) -> None:
     assert failures(chosen(results, operator=name, target=target, topic="integer")) == {}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_narrow_heads_compile_or_are_refused(results: list[Result], name: str) -> None:
+    """What is refused names the smallest size that works."""
+    found = failures(chosen(results, operator=name, topic="narrow"))
+    assert all(text.startswith("ValueError") and "16" in text for text in found.values()), found
 
 
 @pytest.mark.parametrize("mode", MODES)

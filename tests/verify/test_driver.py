@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from recgen.verify import Case, Report, load_module, verify_module
+from recgen.verify import Case, Profile, Report, load_module, verify_module, verify_spec
+from recgen.verify.driver import Options
+from recgen.verify.interpreter import Interpreted
 from recgen.verify.shrink import shrink, simpler
 
 from .conftest import HANDMADE
+
+GENERATED = Path(__file__).resolve().parents[2] / "generated"
 
 
 def broken(tmp_path: Path, old: str, new: str) -> ModuleType:
@@ -44,11 +49,11 @@ def test_a_wrong_module_fails_with_a_small_case(tmp_path: Path) -> None:
 
 def test_random_cases_find_a_fault_and_make_it_small(tmp_path: Path) -> None:
     line = "    length = r.shape[1]\n"
-    module = broken(tmp_path, line, line + "    x = x * (1.5 if length % 8 == 5 else 1)\n")
+    module = broken(tmp_path, line, line + "    x = x * (1.5 if length > 20 else 1)\n")
     report = verify_module(module, ["chunk"], 60, 3, directed=0, small_seconds=30)
     assert [failure.origin for failure in report.failures] == ["random"]
     case = report.failures[0].case
-    assert (case.T, case.K, case.V, case.layout) == (5, 1, 1, "contiguous")
+    assert (case.T, case.K, case.V, case.layout) == (21, 1, 1, "contiguous")
 
 
 @pytest.mark.parametrize(
@@ -99,3 +104,25 @@ def test_simpler_cases_differ_and_keep_a_split_inside() -> None:
     case = Case(T=10, split=9, then="chunk")
     assert case not in list(simpler(case))
     assert all(c.split is None or c.split <= c.T for c in simpler(case))
+
+
+def test_a_spec_is_loaded_and_verified(handmade: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recgen.loader.load", lambda spec: {"any.yaml": handmade}[spec])
+    assert verify_spec("any.yaml", forms=["step"], examples=0, directed=1).ok
+
+
+@pytest.mark.interpreter
+def test_kernels_are_verified_in_a_process_that_interprets_them(tmp_path: Path) -> None:
+    calls: list[tuple[int, int, str]] = []
+    profile = Profile.of(load_module(GENERATED / "linear_attention.py"))
+    options = asdict(Options(forms=("chunk",), backends=("triton",), examples=0, directed=2))
+    report = Interpreted.start(profile, options, lambda *call: calls.append(call)).result()
+    assert report.ok, report.render()
+    assert {(row.form, row.backend) for row in report.rows} == {("chunk", "triton")}
+    assert report.cases == sum(done for done, _, _ in calls) == sum(expected for _, expected, _ in calls) == 2
+
+
+def test_a_process_that_dies_says_why(profile: Profile, tmp_path: Path) -> None:
+    lost = replace(profile, path=str(tmp_path / "lost.py"))
+    with pytest.raises(RuntimeError, match=r"no Python module at .*lost\.py"):
+        Interpreted.start(lost, asdict(Options()), lambda *call: None).result()

@@ -56,7 +56,7 @@ def test_awkward_cases_are_all_drawn() -> None:
     missing = dict(AWKWARD)
 
     @given(case=cases(PROFILE))
-    @settings(max_examples=1000, database=None, deadline=None, derandomize=True)
+    @settings(max_examples=600, database=None, deadline=None, derandomize=True)
     def draw(case: Case) -> None:
         for name in [name for name, wanted in missing.items() if wanted(case)]:
             del missing[name]
