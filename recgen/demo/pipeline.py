@@ -20,8 +20,8 @@ from recgen.demo.model import LanguageModel, Size
 from recgen.demo.operators import OPERATORS, Made, make
 from recgen.demo.report import Findings, render
 from recgen.demo.sampling import sample
-from recgen.demo.threads import one_thread
-from recgen.demo.training import History, Schedule, train
+from recgen.demo.threads import fitting, threads
+from recgen.demo.training import History, Schedule, evaluate, train
 
 TRAINED = "retnet"
 
@@ -47,21 +47,22 @@ def run(out: Path, plan: Plan | None = None) -> Path:
     plan, console, started = plan or Plan(), Console(), time.perf_counter()
     out = Path(out)
     with TemporaryDirectory() as folder:
-        with _task(console, "operators") as progress, one_thread():
+        with _task(console, "operators") as progress, threads(1):
             operators = make_all(plan, Path(folder), progress)
         trained = next(made for made in operators if made.spec.name == TRAINED)
         corpus = read_corpus()
         torch.manual_seed(plan.schedule.seed)
         model = LanguageModel(len(corpus.alphabet), plan.size, trained.module)
-        with _task(console, "training") as progress:
+        workers = fitting(lambda: evaluate(model, corpus, plan.schedule))
+        with _task(console, "training") as progress, threads(workers):
             history = learn(model, corpus, plan, progress)
-        with _task(console, "sampling") as progress, one_thread():
+        with _task(console, "sampling") as progress, threads(1):
             progress(0.0, f"{plan.characters} characters, step by step")
             sampled = sample(model, corpus, plan.prompt, plan.characters)
             progress(0.6, "the same logits by every form")
             rows = equalities(model, plan.size, trained.module, sampled)
             progress(1.0, "sampled and compared")
-        with _task(console, "measuring") as progress:
+        with _task(console, "measuring") as progress, threads(workers):
             costs = measure(
                 trained.module, plan.lengths, report=lambda share: progress(share, "time and memory by length")
             )
@@ -74,6 +75,7 @@ def run(out: Path, plan: Plan | None = None) -> Path:
         sample=sampled,
         equalities=rows,
         costs=costs,
+        threads=workers,
         seconds=time.perf_counter() - started,
     )
     out.parent.mkdir(parents=True, exist_ok=True)

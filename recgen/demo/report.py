@@ -40,6 +40,7 @@ class Findings:
     sample: Sample
     equalities: Sequence[Equality]
     costs: Costs
+    threads: int
     seconds: float
 
     @property
@@ -107,7 +108,7 @@ def _content(found: Findings) -> dict[str, Any]:
         "machine": {
             "seconds": found.seconds,
             "platform": f"{platform.system()} {platform.machine()}",
-            "threads": torch.get_num_threads(),
+            "threads": found.threads,
             "python": platform.python_version(),
             "torch": torch.__version__,
         },
