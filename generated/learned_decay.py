@@ -30,9 +30,11 @@ import os
 from contextlib import nullcontext
 from functools import cache
 from itertools import pairwise
+from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -80,9 +82,12 @@ def _token_values(q, k, v, w, scale):
 
 def _token_step(query, k, v, log_decay, S):
     """The recurrence: one token's values and the state before it → its output and the state after it."""
-    S = S * torch.expm1(log_decay[..., None, None]) + S + k[..., :, None] * v[..., None, :]
-    y = (S * query[..., :, None]).sum(-2)
-    o = y
+    S = k[..., :, None] * v[..., None, :] + torch.where(
+        log_decay[..., None, None] > -0.5,
+        S * torch.expm1(log_decay[..., None, None]) + S,
+        S * torch.exp(log_decay[..., None, None].clamp(max=-0.5)),
+    )
+    o = (S * query[..., :, None]).sum(-2)
     return o, S
 
 
@@ -103,7 +108,7 @@ def _rows(x, size):
     """[B, T, H, …] → [B, H, chunks, size, …], with zeros beyond the end: a padded row neither writes nor decays."""
     T = x.shape[1]
     chunks = -(-T // size)
-    x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, chunks * size - T))
+    x = F.pad(x, (0, 0) * (x.dim() - 2) + (0, chunks * size - T))
     return x.unflatten(1, (chunks, size)).movedim(3, 1).contiguous()
 
 
@@ -245,9 +250,15 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
-    jit = triton.jit(do_not_specialize=["H", "rows", "sequences"])  # one variant whatever the counts
+    jit = triton.jit(do_not_specialize=["H", "sequences"])  # one variant whatever the counts
     compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
     globals().update({function.__name__: jit(function) for function in compiled})
+
+
+@_helper
+def _minimum(a, b):
+    """The smaller of two, NaN if either is."""
+    return tl.where((a <= b) | (a != a), a, b)
 
 
 @_helper
@@ -622,9 +633,10 @@ def _recurrent_forward(
         k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         query = q * scale
-        S = S * _expm1(log_decay) + S + k[:, None] * v[None, :]
-        y = tl.sum(S * query[:, None], 0)
-        o = y
+        S = k[:, None] * v[None, :] + tl.where(
+            log_decay > -0.5, S * _expm1(log_decay) + S, S * tl.exp(_minimum(log_decay, -0.5))
+        )
+        o = tl.sum(S * query[:, None], 0)
         tl.store(o_ptr + at * V + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
     _store(S_end_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
@@ -664,9 +676,12 @@ class _Grid:
             offsets = T * torch.arange(B + 1)
         self.offsets = offsets.to(self.device)
         exact = torch.float32 in (q.dtype, v.dtype)
-        m, v = _tiling(K, V, exact), _tiling(V, K, exact)
-        self.tiles = {"m": m[2], "v": v[2]}
-        self.blocks = {"m": {"BM": m[1], "BV": v[0], "TILES": m[2]}, "v": {"BM": m[0], "BV": v[1], "TILES": v[2]}}
+        (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.tiles = {"m": tiles_m, "v": tiles_v}
+        self.blocks = {
+            "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
+            "v": {"BM": all_m, "BV": tile_v, "TILES": tiles_v},
+        }
         self.constants = {"K": K, "V": V}
 
     def launch(self, kernel, tile, pointers, scalars, **constants):
@@ -690,12 +705,10 @@ class _Grid:
 
 def _launch_forward(size, offsets, scale, q, k, v, w, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    q, k, v, w = (x.contiguous() for x in (q, k, v, w))
-    (S,) = (x.contiguous() for x in (S,))
     grid = _Grid(offsets, S.shape[0], q, v)
     w = w.float()
     log_decay = -torch.exp(w)
-    B, T, H, K = q.shape
+    B, T, H, _ = q.shape
     V = v.shape[-1]
     products = _products((q, k, v))
     o = v.new_empty(B, T, H, V)
@@ -717,17 +730,15 @@ def _launch_forward(size, offsets, scale, q, k, v, w, S):
         **products,
     )
 
-    return o, (S_end,), ()
+    return o, (S_end,)
 
 
 def _launch_recurrent(offsets, scale, q, k, v, w, S):
     """As `_launch_forward`, token by token."""
-    q, k, v, w = (x.contiguous() for x in (q, k, v, w))
-    (S,) = (x.contiguous() for x in (S,))
     grid = _Grid(offsets, S.shape[0], q, v)
     w = w.float()
     log_decay = -torch.exp(w)
-    B, T, H, K = q.shape
+    B, T, H, _ = q.shape
     V = v.shape[-1]
     o = v.new_empty(B, T, H, V)
     S_end = torch.empty_like(S)
@@ -746,17 +757,15 @@ def _launch_recurrent(offsets, scale, q, k, v, w, S):
         (scale,),
     )
 
-    return o, (S_end,), ()
+    return o, (S_end,)
 
 
 def _launch_backward(size, offsets, scale, q, k, v, w, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    q, k, v, w, d_o = (x.contiguous() for x in (q, k, v, w, d_o))
-    S, d_S = (x.contiguous() for x in (S, d_S))
     grid = _Grid(offsets, S.shape[0], q, v)
     w = w.float()
     log_decay = -torch.exp(w)
-    B, T, H, K = q.shape
+    B, T, H, _ = q.shape
     rows = B * T
     sequences = S.shape[0]
     tiles_m = grid.tiles["m"]
@@ -849,19 +858,18 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx, form, backend, size, offsets, scale, q, k, v, w, S):
         tensors = (q, k, v, w, S)
-        kept = ()
         with torch.autocast(q.device.type, enabled=False):
             if backend == "triton" and form == "recurrent":
-                o, ends, kept = _launch_recurrent(offsets, scale, *tensors)
+                o, ends = _launch_recurrent(offsets, scale, *tensors)
             elif backend == "triton":
-                o, ends, kept = _launch_forward(size, offsets, scale, *tensors)
+                o, ends = _launch_forward(size, offsets, scale, *tensors)
             else:
                 q, k, v, w = (x.to(S.dtype) for x in tensors[:4])
                 if form == "recurrent":
                     o, *ends = _naive(q, k, v, w, scale, S)
                 else:
                     o, *ends = _chunk_forward_torch(q, k, v, w, scale, S, size)
-        ctx.save_for_backward(*tensors, *kept)
+        ctx.save_for_backward(*tensors)
         ctx.config = backend, size, offsets, scale
         return o.to(tensors[2].dtype), *ends
 
@@ -870,13 +878,14 @@ class _Recurrence(torch.autograd.Function):
     def backward(ctx, d_o, d_S):
         backend, size, offsets, scale = ctx.config
         tensors = ctx.saved_tensors[:5]
+        d_o, d_S = (x.contiguous() for x in (d_o, d_S))
         with torch.autocast(d_o.device.type, enabled=False):
             if backend == "triton":
                 gradients = _launch_backward(size, offsets, scale, *ctx.saved_tensors, d_o, d_S)
             else:
                 *inputs, S = tensors
                 inputs = (x.to(S.dtype) for x in inputs)
-                d_o = d_o.contiguous().to(S.dtype)
+                d_o = d_o.to(S.dtype)
                 gradients = _chunk_backward_torch(*inputs, scale, S, d_o, d_S, size)
         wanted = zip(gradients, tensors, ctx.needs_input_grad[5:], strict=True)
         return None, None, None, None, None, *(d.to(x.dtype) if needed else None for d, x, needed in wanted)
@@ -1111,6 +1120,9 @@ def _check_tensors(layouts, tensors):
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
                 raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
             origin.setdefault(axis, name)
+    for axis in ("K", "V"):
+        if sizes[axis] == 0:
+            raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
 
 
@@ -1145,7 +1157,7 @@ def _check_scale(scale, sizes):
     if scale is None:
         K = sizes["K"]
         return K**-0.5
-    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+    if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"scale: expected a number or None, got {type(scale).__name__}")
     return float(scale)
 
@@ -1176,7 +1188,8 @@ def _state_shapes(sizes, sequences):
 def _check_state(name, state, sizes, sequences, like, dtype):
     """The state's tensors in the dtype that states have."""
     if not isinstance(state, (tuple, list)) or len(state) != len(STATE):
-        raise TypeError(f"{name}: expected a State of {', '.join(STATE)}, got {type(state).__name__}")
+        given = f"{len(state)} values" if isinstance(state, (tuple, list)) else type(state).__name__
+        raise TypeError(f"{name}: expected a State or tuple of {', '.join(STATE)}, got {given}")
     for x, (field, layout), shape in zip(state, STATE.items(), _state_shapes(sizes, sequences), strict=True):
         if not isinstance(x, Tensor) or not x.is_floating_point():
             given = getattr(x, "dtype", type(x).__name__)
@@ -1185,7 +1198,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
-    return [x.to(dtype) for x in state]
+    return [x.to(dtype).contiguous() for x in state]
 
 
 def _choose_backend(backend, mode, tensors, sizes):

@@ -32,9 +32,11 @@ import os
 from contextlib import nullcontext
 from functools import cache
 from itertools import pairwise
+from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -109,7 +111,7 @@ def _rows(x, size):
     """[B, T, H, …] → [B, H, chunks, size, …], with zeros beyond the end: a padded row neither writes nor decays."""
     T = x.shape[1]
     chunks = -(-T // size)
-    x = torch.nn.functional.pad(x, (0, 0) * (x.dim() - 2) + (0, chunks * size - T))
+    x = F.pad(x, (0, 0) * (x.dim() - 2) + (0, chunks * size - T))
     return x.unflatten(1, (chunks, size)).movedim(3, 1).contiguous()
 
 
@@ -206,7 +208,7 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
-    jit = triton.jit(do_not_specialize=["H", "rows", "sequences"])  # one variant whatever the counts
+    jit = triton.jit(do_not_specialize=["H"])  # one variant whatever the counts
     compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
     globals().update({function.__name__: jit(function) for function in compiled})
 
@@ -585,9 +587,12 @@ class _Grid:
             offsets = T * torch.arange(B + 1)
         self.offsets = offsets.to(self.device)
         exact = torch.float32 in (q.dtype, v.dtype)
-        m, v = _tiling(K, V, exact), _tiling(V, K, exact)
-        self.tiles = {"m": m[2], "v": v[2]}
-        self.blocks = {"m": {"BM": m[1], "BV": v[0], "TILES": m[2]}, "v": {"BM": m[0], "BV": v[1], "TILES": v[2]}}
+        (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.tiles = {"m": tiles_m, "v": tiles_v}
+        self.blocks = {
+            "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
+            "v": {"BM": all_m, "BV": tile_v, "TILES": tiles_v},
+        }
         self.constants = {"K": K, "V": V}
 
     def launch(self, kernel, tile, pointers, scalars, **constants):
@@ -611,16 +616,8 @@ class _Grid:
 
 def _launch_forward(size, offsets, scale, q, k, v, S, z):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    q, k, v = (x.contiguous() for x in (q, k, v))
-    S, z = (
-        x.contiguous()
-        for x in (
-            S,
-            z,
-        )
-    )
     grid = _Grid(offsets, S.shape[0], q, v)
-    B, T, H, K = q.shape
+    B, T, H, _ = q.shape
     V = v.shape[-1]
     products = _products((q, k, v))
     o = v.new_empty(B, T, H, V)
@@ -661,16 +658,8 @@ def _launch_forward(size, offsets, scale, q, k, v, S, z):
 
 def _launch_recurrent(offsets, scale, q, k, v, S, z):
     """As `_launch_forward`, token by token."""
-    q, k, v = (x.contiguous() for x in (q, k, v))
-    S, z = (
-        x.contiguous()
-        for x in (
-            S,
-            z,
-        )
-    )
     grid = _Grid(offsets, S.shape[0], q, v)
-    B, T, H, K = q.shape
+    B, T, H, _ = q.shape
     V = v.shape[-1]
     o = v.new_empty(B, T, H, V)
     n = S.new_empty(B, T, H)
@@ -708,10 +697,7 @@ def _launch_recurrent(offsets, scale, q, k, v, S, z):
 
 def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o, d_S, d_z):
     """The gradients of inputs, parameters and initial state."""
-    q, k, v, d_o = (x.contiguous() for x in (q, k, v, d_o))
-    S, z, d_S, d_z = (x.contiguous() for x in (S, z, d_S, d_z))
     grid = _Grid(offsets, S.shape[0], q, v)
-    B, T, H, K = q.shape
     products = _products((q, k, v))
     d_q = torch.empty_like(q)
     grid.launch(
@@ -812,13 +798,14 @@ class _Recurrence(torch.autograd.Function):
     def backward(ctx, d_o, d_S, d_z):
         backend, size, offsets, scale = ctx.config
         tensors = ctx.saved_tensors[:5]
+        d_o, d_S, d_z = (x.contiguous() for x in (d_o, d_S, d_z))
         with torch.autocast(d_o.device.type, enabled=False):
             if backend == "triton":
                 gradients = _launch_backward(size, offsets, scale, *ctx.saved_tensors, d_o, d_S, d_z)
             else:
                 *inputs, S, z = tensors
                 inputs = (x.to(S.dtype) for x in inputs)
-                d_o = d_o.contiguous().to(S.dtype)
+                d_o = d_o.to(S.dtype)
                 gradients = _chunk_backward_torch(*inputs, scale, S, z, d_o, d_S, d_z, size)
         wanted = zip(gradients, tensors, ctx.needs_input_grad[5:], strict=True)
         return None, None, None, None, None, *(d.to(x.dtype) if needed else None for d, x, needed in wanted)
@@ -1047,6 +1034,9 @@ def _check_tensors(layouts, tensors):
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
                 raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
             origin.setdefault(axis, name)
+    for axis in ("K", "V"):
+        if sizes[axis] == 0:
+            raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
 
 
@@ -1080,7 +1070,7 @@ def _default_size(backend, tensors, sizes):
 def _check_scale(scale):
     if scale is None:
         return 1.0
-    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+    if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"scale: expected a number or None, got {type(scale).__name__}")
     return float(scale)
 
@@ -1111,7 +1101,8 @@ def _state_shapes(sizes, sequences):
 def _check_state(name, state, sizes, sequences, like, dtype):
     """The state's tensors in the dtype that states have."""
     if not isinstance(state, (tuple, list)) or len(state) != len(STATE):
-        raise TypeError(f"{name}: expected a State of {', '.join(STATE)}, got {type(state).__name__}")
+        given = f"{len(state)} values" if isinstance(state, (tuple, list)) else type(state).__name__
+        raise TypeError(f"{name}: expected a State or tuple of {', '.join(STATE)}, got {given}")
     for x, (field, layout), shape in zip(state, STATE.items(), _state_shapes(sizes, sequences), strict=True):
         if not isinstance(x, Tensor) or not x.is_floating_point():
             given = getattr(x, "dtype", type(x).__name__)
@@ -1120,7 +1111,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
-    return [x.to(dtype) for x in state]
+    return [x.to(dtype).contiguous() for x in state]
 
 
 def _choose_backend(backend, mode, tensors, sizes):

@@ -120,11 +120,17 @@ def affine(rule: StateRule) -> Affine:
 
 
 def steady_update(rule: StateRule) -> sympy.Expr:
-    """The update as S + (e^ℓ − 1) S + write: the same value, but the rounding of e^ℓ does not compound over time."""
+    """The update with e^ℓ S written as S + (e^ℓ − 1) S where the decay is weak.
+
+    The same value, but there the rounding of e^ℓ would compound over time. Where it is strong the sum would cancel.
+    """
     step = affine(rule)
     if step.log_decay == 0:
         return rule.update
-    return rule.symbol + rule.symbol * Expm1(step.log_decay) + sympy.Mul(*step.write)
+    state, decay = rule.symbol, step.log_decay
+    weak = state + state * Expm1(decay)
+    kept = sympy.Piecewise((weak, decay > sympy.Rational(-1, 2)), (state * sympy.exp(decay), True))
+    return kept + sympy.Mul(*step.write)
 
 
 def linear_read(rule: StateRule) -> tuple[sympy.Expr, ...]:

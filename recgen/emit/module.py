@@ -156,7 +156,6 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
             ],
         )
     )
-    context["uses_functional"] = "F." in bodies
     context["uses_math"] = "math." in bodies + context["scale_text"]
     return context
 
@@ -185,7 +184,6 @@ def _kernel_context(
         *prologue,
     ]
     names = {
-        "B, T, H, K": f"B, T, H, K = {key.name}.shape",
         "V": f"V = {val.name}.shape[-1]",
         "rows": "rows = B * T",
         "sequences": f"sequences = {states[0]}.shape[0]",
@@ -195,14 +193,18 @@ def _kernel_context(
     }
 
     def complete(lines: list[str], body: str) -> list[str]:
-        extra = [text for name, text in names.items() if name.startswith("B") or re.search(rf"\b{name}\b", body)]
-        return [*lines, *extra]
+        extra = [text for name, text in names.items() if re.search(rf"\b{name}\b", body)]
+        needed = " ".join([body, *extra])
+        sizes = [a if re.search(rf"\b{a}\b", needed) else "_" for a in ("B", "T", "H", "K")]
+        shape = [f"{', '.join(sizes)} = {key.name}.shape"] if set(sizes) != {"_"} else []
+        return [*lines, *shape, *extra]
 
     def text_of(ls: list[Launch]) -> str:
         return "\n".join(" ".join([*x.buffers, *x.pointers, *x.scalars, x.constants]) for x in ls)
 
     return {
         "kernels": kernels,
+        "counts": repr([c for c in ("H", "rows", "sequences") if any(c in k.arguments for k in kernels)]),
         "kernel_helpers": helper_sources(helpers),
         "recurrent": recurrent,
         "recurrent_launch": recurrent_launch,

@@ -14,6 +14,7 @@ from recgen.plan.order import Compute, statements
 
 from .launch import KernelContext, Launch
 from .naming import Names
+from .reference import read_variable
 from .torch_program import is_scalar
 from .triton_expr import TritonPrinter
 from .triton_program import COLUMN, TritonText, broadcast, tile_axes
@@ -123,7 +124,9 @@ def _steps(rec: Recurrence, known: dict[sympy.Symbol, tuple[str, str]]) -> tuple
     for rule in rec.states:
         names = {**known, rule.symbol: (rule.name, rule.axes)}
         lines.append(f"{rule.name} = {text(steady_update(rule), names, rule.axes)}")
-        lines.append(f"{rule.read_name} = tl.sum({text(rule.read, names, rule.axes)}, {rule.axes.index('m')})")
-        reads[sympy.Symbol(rule.read_name, real=True)] = (rule.read_name, rule.axes.replace("m", ""))
-    lines.append(f"o = {text(rec.output, reads, 'v')}")
+        name = read_variable(rec, rule)
+        lines.append(f"{name} = tl.sum({text(rule.read, names, rule.axes)}, {rule.axes.index('m')})")
+        reads[sympy.Symbol(rule.read_name, real=True)] = (name, rule.axes.replace("m", ""))
+    if "o" not in {name for name, _ in reads.values()}:
+        lines.append(f"o = {text(rec.output, reads, 'v')}")
     return lines, helpers

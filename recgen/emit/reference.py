@@ -8,7 +8,7 @@ import sympy
 
 from recgen.algebra.chunkwise import token_value
 from recgen.algebra.program import Graph, Node
-from recgen.algebra.recurrence import Recurrence, steady_update
+from recgen.algebra.recurrence import Recurrence, StateRule, steady_update
 from recgen.plan.order import Compute, statements
 
 from .naming import Names
@@ -50,12 +50,17 @@ def _step_lines(rec: Recurrence, symbols: dict[sympy.Symbol, tuple[str, str]]) -
         known = {**symbols, rule.symbol: (rule.name, rule.axes)}
         lines.append(f"{rule.name} = {_text(steady_update(rule), known, rule.axes)}")
         rest = rule.axes.replace("m", "")
-        lines.append(
-            f"{rule.read_name} = ({_text(rule.read, known, rule.axes)}).sum({rule.axes.index('m') - len(rule.axes)})"
-        )
-        reads[sympy.Symbol(rule.read_name, real=True)] = (rule.read_name, rest)
-    lines.append(f"o = {_text(rec.output, reads, 'v')}")
+        name = read_variable(rec, rule)
+        lines.append(f"{name} = ({_text(rule.read, known, rule.axes)}).sum({rule.axes.index('m') - len(rule.axes)})")
+        reads[sympy.Symbol(rule.read_name, real=True)] = (name, rest)
+    if "o" not in {name for name, _ in reads.values()}:
+        lines.append(f"o = {_text(rec.output, reads, 'v')}")
     return lines
+
+
+def read_variable(rec: Recurrence, rule: StateRule) -> str:
+    """The variable a read becomes: the output itself where nothing is done to it."""
+    return "o" if rec.output == sympy.Symbol(rule.read_name, real=True) else rule.read_name
 
 
 def _text(expr: sympy.Expr, names: dict[sympy.Symbol, tuple[str, str]], axes: str) -> str:
