@@ -43,12 +43,11 @@ def job(operator: str, target: str, mode: str, topic: str, *, dtype: str = "floa
 
 
 def widths_and_dtypes(operator: str, target: str) -> list[tuple[int, str]]:
-    """Head sizes 64, 128 and 256 in float32 and bfloat16. Without EVERYTHING each pair of target and operator takes
-    every width once and both dtypes, so that every width meets every dtype on every target in some operator."""
-    if EVERYTHING:
-        return [(width, dtype) for width in WIDTHS for dtype in DTYPES]
+    """Head sizes 64, 128 and 256 in float32 and bfloat16. Without EVERYTHING each pair of target and operator takes one
+    of the six in turn, so that each of the six meets several operators and targets."""
+    pairs = [(width, dtype) for width in WIDTHS for dtype in DTYPES]
     turn = TARGETS.index(target) + OPERATORS.index(operator)
-    return [(width, DTYPES[(turn + k) % 2]) for k, width in enumerate(WIDTHS)]
+    return pairs if EVERYTHING else [pairs[turn % len(pairs)]]
 
 
 def width_jobs(operator: str, target: str, width: int, dtype: str) -> list[Job]:
