@@ -124,5 +124,6 @@ def test_a_state_may_be_a_plain_tuple(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, T=20, H=1)
     state = draw_state(module, values)
-    o, _ = getattr(module, form.name)(**values, initial_state=tuple(state.values()), backend=form.backend)
-    assert torch.equal(o, call(module, form, values, state)["o"])
+    o, _ = getattr(module, form.name)(**values, initial_state=tuple(state.values()), backend=form.backend,
+                                      chunk_size=16)
+    assert torch.equal(o, call(module, form, values, state, chunk_size=16)["o"])
