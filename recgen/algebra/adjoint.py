@@ -172,7 +172,7 @@ def _(op: Segment, g: Graph, node: Node, cotangent: Node) -> Transposed:
 
 @transpose.register
 def _(op: Between, g: Graph, node: Node, cotangent: Node) -> Transposed:
-    yield node.args[0], g.rectangle(cotangent)
+    yield node.args[0], g.rectangle(cotangent, op.inside)
 
 
 @transpose.register

@@ -37,7 +37,7 @@ from sympy import (
 )
 
 from recgen.algebra.calculus import derivative
-from recgen.algebra.functions import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
+from recgen.algebra.functions import Elu, LogSigmoid, Relu, SafeExp, Sigmoid, Silu, Softplus
 from recgen.algebra.interval import (
     REAL_LINE,
     Interval,
@@ -190,6 +190,7 @@ _RULES: dict[type, Callable[..., Interval]] = {
     sin: wave(math.sin, math.pi / 2),
     cos: wave(math.cos, 0.0),
     tanh: rising(math.tanh),
+    SafeExp: rising(lambda x: math.exp(min(x, SafeExp.MOST))),
     Sigmoid: rising(sigmoid),
     LogSigmoid: rising(lambda x: -softplus(-x)),
     Softplus: rising(softplus),

@@ -34,67 +34,92 @@ AXIS = {"T": "t", "K": "m", "M": "m", "V": "v"}
 
 @dataclass(frozen=True)
 class Decay:
-    """The log-decay of a chunk's rows, and the sums of it that the program uses."""
+    """The log-decay of a chunk's rows, and the sums of it that the program uses.
+
+    `logs` are its parts, each along axes of its own: rows (t, …) if gated, (…) if constant in time; none for no decay.
+    Where `before` holds, a row reads the state before its own update, so that its own decay does not count.
+    """
 
     graph: Graph
-    log: Node | None  # rows (t, …) if gated, (…) if constant in time, None for no decay
-    structure: str
+    logs: tuple[Node, ...]
+    before: bool
 
-    def through(self) -> Node | None:
-        """From the start of the chunk to row t, including t."""
-        return self._through("chunk", "prefix")
+    @property
+    def structure(self) -> set[str]:
+        return {a for n in self.logs for a in n.axes} & {"m", "v"}
 
-    def _through(self, block: str, name: str) -> Node | None:
-        if self.log is None:
-            return None
-        if self.log.level == "head":
-            return self.graph.mul(self.log, self.graph.count("through", block), name=name)
-        return self.graph.add(self.log, self.graph.segment(self.log, "earlier", block), name=name)
+    def through(self) -> list[Node]:
+        """From the start of the chunk to row t, including t unless reads come before."""
+        return [self._through(n, "chunk", "prefix") for n in self.logs]
 
-    def later(self, block: str = "chunk", name: str = "suffix") -> Node | None:
+    def from_middle(self) -> list[Node]:
+        """The same from the start of the block of the tree's current level."""
+        return [self._through(n, "level", "from_middle") for n in self.logs]
+
+    def _through(self, log: Node, block: str, name: str) -> Node:
+        if log.level == "head":
+            return self.graph.mul(log, self.graph.count("earlier" if self.before else "through", block), name=name)
+        earlier = self.graph.segment(log, "earlier", block, name=name if self.before else "")
+        return earlier if self.before else self.graph.add(log, earlier, name=name)
+
+    def later(self, block: str = "chunk", name: str = "suffix") -> list[Node]:
         """From row t, excluding t, to the end of the block."""
-        if self.log is None:
-            return None
-        if self.log.level == "head":
-            return self.graph.mul(self.log, self.graph.count("later", block), name=name)
-        return self.graph.segment(self.log, "later", block, name=name)
+        return [
+            self.graph.mul(log, self.graph.count("later", block), name=name)
+            if log.level == "head"
+            else self.graph.segment(log, "later", block, name=name)
+            for log in self.logs
+        ]
 
-    def total(self) -> Node | None:
-        if self.log is None:
-            return None
-        if self.log.level == "head":
-            return self.graph.mul(self.log, self.graph.count("total", "chunk"), name="total")
-        return self.graph.reduce(self.log, "t", name="total")
+    def total(self) -> list[Node]:
+        return [
+            self.graph.mul(log, self.graph.count("total", "chunk"), name="total")
+            if log.level == "head"
+            else self.graph.reduce(log, "t", name="total")
+            for log in self.logs
+        ]
 
     def between(self) -> Node:
-        if self.log.level == "head":
-            return self.graph.mul(self.log, self.graph.count("between", "chunk"), name="between")
-        return self.graph.between(self.log, name="between")
+        """Between two rows, for a decay of the whole head."""
+        (log,) = self.logs
+        if log.level == "head":
+            return self.graph.mul(log, self.graph.count("inside" if self.before else "between", "chunk"), name="between")
+        return self.graph.between(log, self.before, name="between")
 
     def pairs(self, factorisation: str) -> Iterable[Pair]:
-        """The pair weight as a sum of products of a row factor, a column factor and a mask."""
+        """The pair weight as a sum of products of row factors, column factors and a mask."""
         g = self.graph
-        if self.log is None:
-            yield Pair(None, None, None, "causal")
+        causal = "strict" if self.before else "causal"
+        if not self.logs:
+            yield Pair((), (), None, causal)
         elif not self.structure:
-            yield Pair(None, None, g.exp(self.between(), name="pair_decay"), "causal")
+            yield Pair((), (), g.exp(self.between(), name="pair_decay"), causal)
         elif factorisation == "plain":
-            prefix = self.through()
-            yield Pair(g.exp(prefix, name="decay_to_row"), g.exp(g.neg(prefix), name="growth_from_row"), None, "causal")
+            rows = self.exp(self.through(), "decay_to_row")
+            # the row's own decay does not count, so the growth from a column takes the whole of its own
+            columns = [self._column_prefix(n) for n in self.logs]
+            yield Pair(rows, tuple(g.exp(g.neg(n), name="growth_from_row") for n in columns), None, causal)
         else:
-            row, column = self._through("level", "from_middle"), self.later("level", "to_middle")
-            yield Pair(g.exp(row, name="decay_from_middle"), g.exp(column, name="decay_to_middle"), None, "siblings")
-            yield Pair(None, None, None, "diagonal")
+            rows = self.exp(self.from_middle(), "decay_from_middle")
+            yield Pair(rows, self.exp(self.later("level", "to_middle"), "decay_to_middle"), None, "siblings")
+            if not self.before:
+                yield Pair((), (), None, "diagonal")
+
+    def _column_prefix(self, log: Node) -> Node:
+        return Decay(self.graph, (log,), False).through()[0]
+
+    def exp(self, sums: Iterable[Node], name: str) -> tuple[Node, ...]:
+        return tuple(self.graph.exp(n, name=name) for n in sums)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One term of the pair weight: row factor · column factor · weight on (t, i), kept where the mask says."""
+    """One term of the pair weight: row factors · column factors · weight on (t, i), kept where the mask says."""
 
-    row: Node | None
-    column: Node | None
+    rows: tuple[Node, ...]
+    columns: tuple[Node, ...]
     weight: Node | None
-    mask: str | None
+    mask: str
 
 
 def chunk_program(rec: Recurrence, factorisation: str) -> Program:
@@ -106,23 +131,19 @@ def chunk_program(rec: Recurrence, factorisation: str) -> Program:
     carries = []
     for rule in rec.states:
         step = affine(rule)
-        decay = Decay(g, _value(step.log_decay, rows), rec.structure)
+        decay = Decay(g, tuple(rows[s] for s in sympy.Add.make_args(step.log_decay) if s != 0), rule.before)
         write = [rows[f] for f in step.write]
         read = [rows[f] for f in linear_read(rule)]
+        own = [rows[f] for f in sympy.Mul.make_args(rule.own) if rule.own != 0]
         start = g.leaf(rule.name, "carry", rule.axes, "chunk")
-        through, later, total = (
-            None if x is None else g.exp(x, name)
-            for x, name in (
-                (decay.through(), "decay_to_row"),
-                (decay.later(), "decay_to_end"),
-                (decay.total(), "chunk_decay"),
-            )
-        )
         inside = [_pair_term(g, read, write, pair, rule.axes) for pair in decay.pairs(factorisation)]
-        carried = _carried_term(g, read, start, through, rule.axes)
+        inside += [_own_term(g, own, rule.axes)] if own else []
+        carried = _carried_term(g, read, start, decay.exp(decay.through(), "decay_to_row"))
         reads[sympy.Symbol(rule.read_name, real=True)] = g.add(*inside, carried, name=rule.read_name)
-        carries.append(Carry(rule.name, start, total, _write_term(g, write, later, rule.axes)))
-    return Program({"o": g.unrows(g.map(rec.output, reads, name="o"))}, tuple(carries), g)
+        total = g.exp(g.add(*decay.total()), name="chunk_decay") if decay.logs else None
+        write_end = _write_term(g, write, decay.exp(decay.later(), "decay_to_end"), rule.axes)
+        carries.append(Carry(rule.name, start, total, write_end))
+    return Program({"o": g.unrows(g.map(rec.output, {**rows, **reads}, name="o"))}, tuple(carries), g)
 
 
 def token_value(g: Graph, q: Quantity, tensors: Mapping[str, Tensor], name: str = "") -> Node:
@@ -140,54 +161,51 @@ def token_value(g: Graph, q: Quantity, tensors: Mapping[str, Tensor], name: str 
     return g.map(q.expr, bindings, name=name or (q.name if inside_head else ""))
 
 
-def _value(expr: sympy.Expr, rows: dict[sympy.Symbol, Node]) -> Node | None:
-    return None if expr == 0 else rows[expr]
-
-
-def _along(axis: str, factors: list[Node]) -> list[Node]:
+def _along(axis: str, factors: Iterable[Node]) -> list[Node]:
     return [f for f in factors if axis in f.axes]
+
+
+def _not_along(axis: str, factors: Iterable[Node]) -> list[Node]:
+    return [f for f in factors if axis not in f.axes]
 
 
 def _pair_term(g: Graph, read: list[Node], write: list[Node], pair: Pair, state: str) -> Node:
     """Σ_i Σ_m read_t write_i weight(t, i): everything the rows of a chunk take from its own writes."""
     if pair.mask == "diagonal":
-        at_m = g.mul(*_along("m", read), *_along("m", write))
-        return (
-            g.mul(g.reduce(at_m, "m", name="self_score"), *_along("v", write))
-            if "v" in state
-            else g.reduce(at_m, "m", name="self_score")
-        )
-    row_m, row_v = (pair.row if pair.row is not None and a in pair.row.axes else None for a in "mv")
-    col_m, col_v = (pair.column if pair.column is not None and a in pair.column.axes else None for a in "mv")
-    left = g.mul(*_along("m", read), row_m, name="query_weighted" if row_m else "")
-    right = g.columns(g.mul(*_along("m", write), col_m, name="key_weighted" if col_m else ""))
+        return _own_term(g, [*read, *write], state)
+    row_m, row_v, column_m, column_v = (_along(a, f) for f in (pair.rows, pair.columns) for a in "mv")
+    left = g.mul(*_along("m", read), *row_m, name="query_weighted" if row_m else "")
+    right = g.columns(g.mul(*_along("m", write), *column_m, name="key_weighted" if column_m else ""))
     scores = g.contract(left, right, "m", name="similarity")
     if pair.weight is not None:
         scores = g.mul(scores, pair.weight, name="weighted")
-    if pair.mask is not None:
-        scores = g.mask(scores, pair.mask, name="scores")
-    if "s" in scores.axes and col_v is None:
+    scores = g.mask(scores, pair.mask, name="scores")
+    if "s" in scores.axes and not column_v:
         scores = g.reduce(scores, "s", name="scores_all")
     if "v" not in state:
         return g.reduce(scores, "i")
-    term = g.contract(scores, g.columns(g.mul(*_along("v", write), col_v)), "i")
-    term = term if row_v is None else g.mul(term, row_v)
-    return g.reduce(term, "s") if "s" in term.axes else term
+    value = g.mul(*_along("v", write), *column_v, name="value_weighted" if column_v else "")
+    term = g.mul(g.contract(scores, g.columns(value), "i"), *row_v)
+    return g.reduce(term, "s", name="pairs_all") if "s" in term.axes else term
 
 
-def _carried_term(g: Graph, read: list[Node], start: Node, through: Node | None, state: str) -> Node:
+def _own_term(g: Graph, factors: list[Node], state: str) -> Node:
+    """What a row takes from its own token: the product of its factors, summed over the features."""
+    own = g.reduce(g.mul(*_not_along("v", factors)), "m", name="self_score")
+    return g.mul(own, *_along("v", factors)) if "v" in state else own
+
+
+def _carried_term(g: Graph, read: list[Node], start: Node, through: Iterable[Node]) -> Node:
     """What the rows read from the state at the start of the chunk, decayed to the row."""
-    on_query = through is not None and (not through.axes or "v" not in through.axes)
-    left = g.mul(*_along("m", read), through if on_query else None, name="query_decayed" if on_query else "")
-    term = g.contract(left, start, "m")
-    return term if on_query or through is None else g.mul(term, through)
+    on_query = _not_along("v", through)
+    left = g.mul(*_along("m", read), *on_query, name="query_decayed" if on_query else "")
+    return g.mul(g.contract(left, start, "m"), *_along("v", through))
 
 
-def _write_term(g: Graph, write: list[Node], later: Node | None, state: str) -> Node:
+def _write_term(g: Graph, write: list[Node], later: Iterable[Node], state: str) -> Node:
     """What the chunk adds to the state at its end: every write decayed from its row to the end."""
-    on_key = later is not None and "v" not in later.axes
-    key = g.mul(*_along("m", write), later if on_key else None, name="key_decayed" if on_key else "")
+    on_key, on_value = _not_along("v", later), _along("v", later)
+    key = g.mul(*_along("m", write), *on_key, name="key_decayed" if on_key else "")
     if "v" not in state:
         return g.reduce(key, "t")
-    value = g.mul(*_along("v", write), None if on_key else later)
-    return g.contract(key, value, "t")
+    return g.contract(key, g.mul(*_along("v", write), *on_value, name="value_decayed" if on_value else ""), "t")

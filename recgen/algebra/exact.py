@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import operator
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -81,6 +81,9 @@ class Domain(Protocol):
     def reciprocal(self, x: Any) -> Any:
         """1 / x. Raises NotExact when x is 0."""
 
+    def function(self, node: sympy.Expr, args: Sequence[Any]) -> Any:
+        """A function that is only known by its name: the same atom for the same arguments. `node`: of symbols."""
+
 
 def known(value: mpmath.mpf) -> int:
     """The value in units of 10^−50, by which an atom is known. Real and imaginary parts are kept apart."""
@@ -98,8 +101,14 @@ def log_decays(exponent: Sum | int) -> Iterator[tuple[int, int]]:
         raise NotExact("the exponential of something that is not a log-decay")
 
 
+def spelled(node: sympy.Expr, args: Sequence[Any]) -> tuple:
+    """A function of some arguments as a key; the order of the arguments of min and max does not matter."""
+    known_args = sorted(args, key=str) if isinstance(node, sympy.Max | sympy.Min) else args
+    return (node.func.__name__, *known_args)
+
+
 def evaluate(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any], domain: Domain) -> Any:
-    """The expression's value in the domain: rational operations, and exponentials of log-decays."""
+    """The expression's value in the domain: rational operations, exponentials of log-decays, and functions by name."""
     if isinstance(expr, sympy.Symbol):
         return at[expr]
     if isinstance(expr, sympy.Integer):
@@ -115,7 +124,39 @@ def evaluate(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any], domain: Domain) -
         base = evaluate(expr.base, at, domain)
         base = domain.reciprocal(base) if expr.exp < 0 else base
         return functools.reduce(operator.mul, [base] * abs(int(expr.exp)))
+    if isinstance(expr, sympy.Piecewise):
+        return _chosen(expr.args, at, domain)
+    if isinstance(expr, OPAQUE):
+        symbols = [a if a.is_Number else sympy.Dummy(f"x{k}", real=True) for k, a in enumerate(expr.args)]
+        return domain.function(expr.func(*symbols), [evaluate(a, at, domain) for a in expr.args])
     raise NotExact(f"{expr} has no exact value inside a chunk")
+
+
+def _chosen(branches: Sequence[tuple[sympy.Expr, sympy.Basic]], at: Mapping[sympy.Symbol, Any], domain: Domain) -> Any:
+    """The first branch whose condition holds: each condition an atom c of its own, as c · branch + (1 − c) · the rest."""
+    (branch, condition), *rest = branches
+    value = evaluate(branch, at, domain)
+    if condition == sympy.true:
+        return value
+    holds = evaluate(_as_function(condition), at, domain)
+    return holds * value + (1 + -1 * holds) * _chosen(rest, at, domain)
+
+
+class Holds(sympy.Function):
+    """1 where the comparison of two arguments holds, else 0. The third argument tells which: see `_as_function`."""
+
+
+def _as_function(condition: sympy.Basic) -> sympy.Expr:
+    if isinstance(condition, sympy.StrictGreaterThan | sympy.GreaterThan):
+        condition = condition.reversed
+    kinds = {sympy.StrictLessThan: 1, sympy.LessThan: 2, sympy.Equality: 3, sympy.Unequality: 4}
+    if type(condition) not in kinds:
+        raise NotExact(f"{condition} has no exact value inside a chunk")
+    return Holds(*condition.args, sympy.Integer(kinds[type(condition)]))
+
+
+OPAQUE = (sympy.Abs, sympy.Max, sympy.Min, Holds)
+"""Functions that a chunk may use, of whose values the proof knows only that equal arguments give equal ones."""
 
 
 class Arrays:
@@ -123,8 +164,12 @@ class Arrays:
 
     def __init__(self, domain: Domain) -> None:
         self.constant = domain.constant
+        self.domain = domain
         self.exp = np.frompyfunc(domain.exp, 1, 1)
         self.reciprocal = np.frompyfunc(domain.reciprocal, 1, 1)
+
+    def function(self, node: sympy.Expr, args: Sequence[Any]) -> Any:
+        return np.frompyfunc(lambda *xs: self.domain.function(node, xs), len(args), 1)(*args)
 
 
 class Residue:
@@ -183,3 +228,7 @@ class Residues:
         if value == 0:
             raise NotExact("division by zero")
         return Residue(pow(value, -1, PRIME))
+
+    def function(self, node: sympy.Expr, args: Sequence[Residue | int]) -> Residue:
+        values = [x.value if isinstance(x, Residue) else x % PRIME for x in args]
+        return Residue(random.Random(f"{self.seed} {spelled(node, values)}").randrange(2, PRIME))

@@ -199,6 +199,30 @@ class Silu(Activation):
         return Sigmoid(x) * (1 + x * Sigmoid(-x))
 
 
+class SafeExp(Activation):
+    """exp(x), held at exp(80), which float32 still has. It is its own derivative.
+
+    Where a decay's rate has grown so far, the decay is 0 in every dtype, and so is whatever multiplies the derivative:
+    0 · exp(80) is 0, where 0 · ∞ would be no number.
+    """
+
+    MOST = 80
+
+    @staticmethod
+    def value(x: mpmath.mpf) -> mpmath.mpf:
+        return mpmath.exp(min(x, mpmath.mpf(SafeExp.MOST)))
+
+    @staticmethod
+    def elementary(x: Expr) -> Expr:
+        return exp(Min(x, SafeExp.MOST))
+
+    def fdiff(self, argindex: int = 1) -> Expr:
+        return self
+
+    def _eval_is_positive(self) -> bool | None:
+        return self.args[0].is_real
+
+
 @dataclass(frozen=True)
 class Fn:
     """One function of the language.

@@ -210,11 +210,13 @@ def _(op: Contract, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
 
 @meaning.register
 def _(op: Count, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
-    """How many tokens lie in a segment: j ≤ t or j > t in the block of t, i < j ≤ t, or all."""
+    """How many tokens lie in a segment: j ≤ t, j < t or j > t in the block of t, i < j ≤ t, i < j < t, or all."""
     inside = {
         "through": lambda j, t, size: j <= t and j // size == t // size,
+        "earlier": lambda j, t, size: j < t and j // size == t // size,
         "later": lambda j, t, size: j > t and j // size == t // size,
         "between": lambda j, t, i: i < j <= t,
+        "inside": lambda j, t, i: i < j < t,
         "total": lambda j: True,
     }[op.kind]
     sizes = chunk.levels if op.block == "level" else [chunk.size]
@@ -222,7 +224,7 @@ def _(op: Count, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
 
     def counted(index: tuple[int, ...]) -> int:
         at = dict(zip(node.axes, index, strict=True))
-        if op.kind in ("through", "later"):
+        if op.kind in ("through", "earlier", "later"):
             at["s"] = sizes[at.get("s", 0)]
         return sum(inside(j, *(at[a] for a in "tsi" if a in at)) for j in range(chunk.rows))
 
@@ -253,26 +255,26 @@ def _(op: Segment, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
 
 @meaning.register
 def _(op: Between, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
-    """Σ over the rows i < j ≤ t."""
+    """Σ over the rows i < j ≤ t, or i < j < t."""
     (x,) = args
-    return filled((chunk.size, chunk.size), lambda index: sum(x[index[1] + 1 : index[0] + 1]))
+    return filled((chunk.size, chunk.size), lambda index: sum(x[index[1] + 1 : index[0] + (0 if op.inside else 1)]))
 
 
 @meaning.register
 def _(op: Rectangle, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
-    """Σ over the pairs i < j ≤ t."""
+    """Σ over the pairs i < j ≤ t, or i < j < t."""
     (x,) = args
-    return filled((chunk.size,), lambda index: x[index[0] :, : index[0]].sum())
+    return filled((chunk.size,), lambda index: x[index[0] + (1 if op.inside else 0) :, : index[0]].sum())
 
 
 @meaning.register
 def _(op: Mask, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
-    """Keep i ≤ t, or the pairs whose blocks are the lower and the upper half of one block twice as large."""
+    """Keep i ≤ t, i < t, or the pairs whose blocks are the lower and the upper half of one block twice as large."""
     (x,), (source,) = args, node.args
     rows = np.arange(chunk.size)
     t, i = rows[:, None], rows[None, :]
-    if op.kind == "causal":
-        return _kept(x, source.axes, i <= t, "ti", node.axes)
+    if op.kind in ("causal", "strict"):
+        return _kept(x, source.axes, i <= t if op.kind == "causal" else i < t, "ti", node.axes)
     keep = [(t // size % 2 == 1) & (i // size == t // size - 1) for size in chunk.levels]
     return _kept(x, source.axes, np.array(keep).reshape(-1, chunk.size, chunk.size), "sti", node.axes)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import mpmath
+import sympy
 
-from recgen.algebra.exact import UNIT, NotExact, Sum, known, log_decays
+from recgen.algebra.exact import UNIT, NotExact, Sum, known, log_decays, spelled
 
 Coefficient = int | Fraction
 DIGIT = 12  # bits per exponent: a monomial is Σ exponent_g · 2^(12 g), so that products of monomials are sums
@@ -101,6 +102,10 @@ class Symbols:
         key = frozenset(terms.items())
         self.divisors.add(key)
         return Laurent({1 << DIGIT * self._generator(key, "1/(…)"): 1})
+
+    def function(self, node: sympy.Expr, args: Sequence[Laurent | Coefficient]) -> Laurent:
+        key = spelled(node, [tuple(sorted(_laurent(x).terms.items())) for x in args])
+        return Laurent({1 << DIGIT * self._generator(key, f"{node.func.__name__}(…)"): 1})
 
     def _generator(self, key: object, label: str) -> int:
         if key not in self._generators:

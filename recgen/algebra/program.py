@@ -22,6 +22,7 @@ import sympy
 
 AXES = "stimv"  # canonical order
 LEVELS = ("head", "token", "chunk")
+COUNTED = {"through": "t", "earlier": "t", "later": "t", "total": "", "between": "ti", "inside": "ti"}
 
 
 def ordered(axes: Iterable[str]) -> tuple[str, ...]:
@@ -75,8 +76,8 @@ class Rename(Op):
 
 @dataclass(frozen=True)
 class Count(Op):
-    """How many rows of the sequence lie in a segment. kind: through (j ≤ t), later (j > t), total, or between
-    (i < j ≤ t, so none where i ≥ t).
+    """How many rows of the sequence lie in a segment. kind: through (j ≤ t), earlier (j < t), later (j > t), total,
+    between (i < j ≤ t, so none where i ≥ t), or inside (i < j < t).
 
     block is "chunk", or "level" for the blocks of the tree's current level.
     """
@@ -95,18 +96,23 @@ class Segment(Op):
 
 @dataclass(frozen=True)
 class Between(Op):
-    """x[t] → Σ_{i<j≤t} x[j] on (t, i): zero on and above the diagonal. A masked sum, nothing is subtracted."""
+    """x[t] → Σ_{i<j≤t} x[j] on (t, i), or Σ_{i<j<t} if `inside`: zero on and above the diagonal. A masked sum, nothing
+    is subtracted."""
+
+    inside: bool = False
 
 
 @dataclass(frozen=True)
 class Rectangle(Op):
-    """G[t,i] → Σ_{t≥j, i<j} G[t,i] on rows j: the transpose of Between."""
+    """G[t,i] → Σ_{t≥j, i<j} G[t,i] on rows j, or t>j if `inside`: the transpose of Between."""
+
+    inside: bool = False
 
 
 @dataclass(frozen=True)
 class Mask(Op):
-    """Keep the pairs (t, i) of one relation. kind: causal (i ≤ t), or siblings: i in the lower and t in the upper
-    half of one block of two halves of the tree's current level."""
+    """Keep the pairs (t, i) of one relation. kind: causal (i ≤ t), strict (i < t), or siblings: i in the lower and t in
+    the upper half of one block of two halves of the tree's current level."""
 
     kind: str
 
@@ -299,6 +305,8 @@ class Graph:
         return self._intern(Rows(), (x,), x.axes, "chunk", name or (x.name and f"{x.name}_rows"))
 
     def unrows(self, x: Node, name: str = "") -> Node:
+        if isinstance(x.op, Rows):
+            return x.args[0]
         return self._intern(Unrows(), (x,), x.axes, "token", name)
 
     def columns(self, x: Node) -> Node:
@@ -313,7 +321,7 @@ class Graph:
         return self._intern(Rename(source, target), (x,), axes, x.level, "")
 
     def count(self, kind: str, block: str, name: str = "") -> Node:
-        axes = {"through": "t", "later": "t", "total": "", "between": "ti"}[kind] + ("s" if block == "level" else "")
+        axes = COUNTED[kind] + ("s" if block == "level" else "")
         return self._intern(Count(kind, block), (), axes, "chunk", name or f"rows_{kind}")
 
     def segment(self, x: Node, kind: str, block: str, name: str = "") -> Node:
@@ -321,15 +329,15 @@ class Graph:
             raise ValueError(f"a segment sum needs rows, {x} has {x.axes}")
         return self._intern(Segment(kind, block), (x,), x.axes + (("s",) if block == "level" else ()), "chunk", name)
 
-    def between(self, x: Node, name: str = "") -> Node:
+    def between(self, x: Node, inside: bool = False, name: str = "") -> Node:
         if x.axes != ("t",):
             raise ValueError(f"Between takes one value per row, {x} has {x.axes}")
-        return self._intern(Between(), (x,), ("t", "i"), "chunk", name)
+        return self._intern(Between(inside), (x,), ("t", "i"), "chunk", name)
 
-    def rectangle(self, x: Node, name: str = "") -> Node:
+    def rectangle(self, x: Node, inside: bool = False, name: str = "") -> Node:
         if x.axes != ("t", "i"):
             raise ValueError(f"Rectangle takes pairs, {x} has {x.axes}")
-        return self._intern(Rectangle(), (x,), ("t",), "chunk", name)
+        return self._intern(Rectangle(inside), (x,), ("t",), "chunk", name)
 
     def mask(self, x: Node, kind: str, name: str = "") -> Node:
         if not {"t", "i"} <= set(x.axes):

@@ -170,7 +170,7 @@ def compare(rec: Recurrence, program: Program, adjoint: Program, trial: Trial) -
     yield Statement("the chunk program gives the outputs and final states of the recurrence", trial.method, trial.sizes)
     yield Statement("the adjoint gives the derivative of outputs and final states by every input, parameter and "
                     "initial state", trial.method, trial.sizes)
-    if isinstance(trial.domain, Symbols) and "log_decay" in rec.quantities and not trial.domain.grows:
+    if isinstance(trial.domain, Symbols) and rec.log_decays and not trial.domain.grows:
         yield Statement("every exponent is a sum of log-decays, none counted negatively: no exponential exceeds 1",
                         trial.method, trial.sizes)
 

@@ -1,7 +1,7 @@
 """The recurrence of one head, as sympy expressions of one token: the only statement everything else is derived from.
 
     S ← update(S)        affine in S, the coefficient free of S: S_t = e^{ℓ_t} S_{t-1} + write_t
-    y = read(S)          linear in S, summed over the features
+    y = read(S) + own    linear in S, before or after the update, and the token's own share; summed over the features
     o = output(y, …)
 
 A quantity is a symbol of these expressions: query, key, value, log_decay and what else a spec brings, each with the
@@ -16,14 +16,15 @@ from dataclasses import dataclass
 import sympy
 
 from recgen.errors import NotLowered, Problem
-from recgen.spec.model import Spec, Tensor
+from recgen.spec.model import Normalizer, Spec, Tensor
 
+from .bounds import bounds
+from .functions import SafeExp
 from .stable import Expm1
 
 X = sympy.Symbol("x", real=True)
 SCALE = sympy.Symbol("scale", real=True)
 AXIS = {"K": "m", "M": "m", "V": "v"}
-STRUCTURE = {"head": "", "key": "m", "value": "v", "key_value": "mv", "channel": "v"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Quantity:
     symbol: sympy.Symbol
     axes: str
     expr: sympy.Expr
+    decays: bool = False  # a log-decay, or the part of one that varies along these axes
 
     @property
     def name(self) -> str:
@@ -41,7 +43,11 @@ class Quantity:
 
 @dataclass(frozen=True)
 class StateRule:
-    """One carried value: symbol, axes, the update of one token, how the token reads it, and its name in the State."""
+    """One carried value: symbol, axes, the update of one token, how the token reads it, and its name in the State.
+
+    `read` is linear in the state, and `own` what a token adds to its own read beside the state. Where `before` holds,
+    the token reads the state that its predecessor left.
+    """
 
     symbol: sympy.Symbol
     axes: str
@@ -49,6 +55,8 @@ class StateRule:
     read_name: str
     read: sympy.Expr
     field: str = ""
+    own: sympy.Expr = sympy.S.Zero
+    before: bool = False
 
     @property
     def name(self) -> str:
@@ -57,7 +65,7 @@ class StateRule:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """The one-step statement. `output` is an expression in the reads' names."""
+    """The one-step statement. `output` is an expression in the reads' names and in quantities."""
 
     quantities: Mapping[str, Quantity]
     states: tuple[StateRule, ...]
@@ -65,9 +73,14 @@ class Recurrence:
     tensors: Mapping[str, Tensor]
 
     @property
+    def log_decays(self) -> tuple[Quantity, ...]:
+        """The log-decay, in parts that each vary along axes of their own."""
+        return tuple(q for q in self.quantities.values() if q.decays)
+
+    @property
     def structure(self) -> str:
         """The axes along which the decay varies inside a head: "", "m", "v" or "mv"."""
-        return self.quantities["log_decay"].axes if "log_decay" in self.quantities else ""
+        return "".join(a for a in "mv" if any(a in q.axes for q in self.log_decays))
 
 
 def _free_symbol(name: str, spec: Spec) -> sympy.Symbol:
@@ -82,24 +95,88 @@ def real(name: str) -> sympy.Symbol:
 def recurrence(spec: Spec) -> Recurrence:
     """The recurrence a spec states. Raises NotLowered for what the later stages cannot derive yet."""
     refuse_what_is_not_lowered(spec)
-    query, key, value = real("query"), real("key"), real("value")
-    decay = real("log_decay")
-    quantities = {
-        "query": Quantity(query, "m", SCALE * spec.query_map.tree.xreplace({X: spec.query.tree})),
-        "key": Quantity(key, "m", spec.key_weight.tree * spec.key_map.tree.xreplace({X: spec.key.tree})),
-        "value": Quantity(value, "v", spec.value.tree),
-    }
-    carry: sympy.Expr = sympy.Integer(1)
-    if spec.decay.log.tree != 0:
-        quantities["log_decay"] = Quantity(decay, STRUCTURE[spec.decay.per], spec.decay.log.tree)
-        carry = sympy.exp(decay)
+    query, key, value, skip, gate, bonus = map(real, ("query", "key", "value", "skip", "gate", "bonus"))
+    tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
+    on_key, on_value = _weights(spec.key_weight.tree, tensors)
+    found = [
+        Quantity(query, "m", SCALE * spec.query_map.tree.xreplace({X: spec.query.tree})),
+        Quantity(key, "m", on_key * spec.key_map.tree.xreplace({X: spec.key.tree})),
+        Quantity(value, "v", on_value * spec.value.tree),
+        *_log_decays(_without_overflow(spec.decay.log.tree), tensors),
+    ]
+    carry = sympy.exp(sympy.Add(*(q.symbol for q in found if q.decays)))
     S, z, y, n = (_free_symbol(name, spec) for name in "Szyn")
-    states = [StateRule(S, "mv", carry * S + key * value, y.name, query * S, "S")]
+    readout, before = spec.readout, spec.readout.kind == "exclusive"
+    own: sympy.Expr = sympy.S.Zero
+    if readout.bonus is not None:
+        found.append(Quantity(bonus, axes_of(real(readout.bonus), tensors), real(readout.bonus)))
+        own = query * bonus * key
+    states = [StateRule(S, "mv", carry * S + key * value, y.name, query * S, "S", own * value, before)]
     output: sympy.Expr = y
-    if spec.normalizer.kind == "sum":
-        states.append(StateRule(z, "m", carry * z + key, n.name, query * z, "z"))
-        output = y / (n + sympy.Rational(repr(spec.normalizer.eps)))
-    return Recurrence(quantities, tuple(states), output, {t.name: t for t in (*spec.inputs, *spec.params)})
+    if spec.normalizer.kind != "none":
+        states.append(StateRule(z, "m", carry * z + key, n.name, query * z, "z", own, before))
+        output = y / _denominator(spec.normalizer, n)
+    if readout.gate is not None:
+        found.append(Quantity(gate, axes_of(readout.gate.tree, tensors), readout.gate.tree))
+        output = gate * output
+    if readout.skip is not None:
+        found.append(Quantity(skip, "v", real(readout.skip) * spec.value.tree))
+        output = output + skip
+    return Recurrence({q.name: q for q in found}, tuple(states), output, tensors)
+
+
+def _denominator(normalizer: Normalizer, n: sympy.Symbol) -> sympy.Expr:
+    if normalizer.kind == "sum":
+        return n + sympy.Rational(repr(normalizer.eps))
+    return sympy.Max(sympy.Abs(n), 1)
+
+
+def axes_of(expr: sympy.Expr, tensors: Mapping[str, Tensor]) -> str:
+    """The axes inside a head, m and v, that the tensors of an expression have."""
+    names = {s.name for s in expr.free_symbols if s.is_integer is None}
+    letters = {AXIS[a] for name in names & set(tensors) for a in tensors[name].axes if a in AXIS}
+    return "".join(a for a in "mv" if a in letters)
+
+
+def _weights(weight: sympy.Expr, tensors: Mapping[str, Tensor]) -> tuple[sympy.Expr, sympy.Expr]:
+    """The factors of the weight that multiply the key, and those that multiply the value."""
+    factors = sympy.Mul.make_args(weight)
+    on_value = [f for f in factors if axes_of(f, tensors) == "v"]
+    return sympy.Mul(*(f for f in factors if f not in on_value)), sympy.Mul(*on_value)
+
+
+def _log_decays(log: sympy.Expr, tensors: Mapping[str, Tensor]) -> list[Quantity]:
+    """The log-decay as one quantity, or as the sum of one along the keys and one along the values."""
+    if log == 0:
+        return []
+    if axes_of(log, tensors) != "mv":
+        return [Quantity(real("log_decay"), axes_of(log, tensors), log, True)]
+    terms = sympy.Add.make_args(sympy.expand_mul(log))
+    on_value = [t for t in terms if axes_of(t, tensors) == "v"]
+    return [
+        Quantity(real("log_decay_key"), "m", sympy.Add(*(t for t in terms if t not in on_value)), True),
+        Quantity(real("log_decay_value"), "v", sympy.Add(*on_value), True),
+    ]
+
+
+def _without_overflow(log: sympy.Expr) -> sympy.Expr:
+    """The log-decay with no exponential in it that could become infinite."""
+
+    def bounded(x: sympy.Expr) -> bool:
+        try:
+            return bounds(x).hi <= SafeExp.MOST
+        except (ValueError, NotImplementedError):
+            return False
+
+    return log.replace(
+        lambda e: isinstance(e, sympy.exp) and e.free_symbols and not bounded(e.args[0]),
+        lambda e: SafeExp(e.args[0]),
+    )
+
+
+def is_separable(log: sympy.Expr, tensors: Mapping[str, Tensor]) -> bool:
+    """Whether a log-decay is a sum of terms, none of which varies along keys and values at once."""
+    return all(axes_of(t, tensors) != "mv" for t in sympy.Add.make_args(sympy.expand_mul(log)))
 
 
 @dataclass(frozen=True)
@@ -143,14 +220,17 @@ def linear_read(rule: StateRule) -> tuple[sympy.Expr, ...]:
 
 def refuse_what_is_not_lowered(spec: Spec) -> None:
     """One clear error for what a spec may say but no stage after this one can derive yet."""
+    tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
     gaps = {
-        f"a decay per {spec.decay.per}": spec.decay.per not in ("head", "key"),
+        "a decay that is no sum of one along the keys and one along the values": not is_separable(
+            spec.decay.log.tree, tensors
+        ),
+        "a key weight along keys and values at once": any(
+            axes_of(f, tensors) == "mv" for f in sympy.Mul.make_args(spec.key_weight.tree)
+        ),
         "a vector state": spec.state == "vector",
         "rotation": spec.rotation is not None,
         "causal: false": not spec.causal,
-        f"the normalizer {spec.normalizer.kind}": spec.normalizer.kind not in ("none", "sum"),
-        "an exclusive readout": spec.readout.kind != "inclusive",
-        "a bonus, skip or gate in the readout": any((spec.readout.bonus, spec.readout.skip, spec.readout.gate)),
         "a log key weight": spec.log_key_weight,
     }
     found = [what for what, missing in gaps.items() if missing]
@@ -161,7 +241,7 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
                     spec.decay.log.at,
                     what,
                     "the spec is valid, but not lowered yet",
-                    "today: decay none, per head or per key; normalizer none or sum; inclusive readout",
+                    "today: causal operators with a matrix state, whose decay is a product over keys and values",
                 )
                 for what in found
             ]

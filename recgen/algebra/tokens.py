@@ -120,7 +120,7 @@ class TokenStage:
             if isinstance(node.op, Unrows | Accumulate) or any(a in self._late for a in node.args):
                 self._late[node] = None
             else:
-                self.values[node] = self._leaf(node) if isinstance(node.op, Leaf) else self._elementwise(node)
+                self.values[node] = self._leaf(node) if isinstance(node.op, Leaf) else self._token_value(node)
 
     def _leaf(self, node: Node) -> Array:
         numbers = self._draw.leaf(node.op, node.axes, self._length)
@@ -154,18 +154,21 @@ class TokenStage:
         for node in self._late:
             source = node.args[0]
             if source.level != "chunk":
-                self.values[node] = self._token_value(node, source)
+                self.values[node] = self._token_value(node)
             elif isinstance(node.op, Accumulate):
                 self.values[node] = _linear(np.stack([total(c[source], source.axes, "ti") for c in chunks]).sum(axis=0))
             else:
                 self.values[node] = _linear(_joined([c[source] for c in chunks], rows, source))
 
-    def _token_value(self, node: Node, source: Node) -> Array:
+    def _token_value(self, node: Node) -> Array:
         """An elementwise value, a sum over features or channels, or the sum over all tokens; over none it is zero."""
         if not isinstance(node.op, Accumulate | Reduce):
             return self._elementwise(node)
+        source = node.args[0]
         over = "ti" if isinstance(node.op, Accumulate) else node.op.over
         sums = np.asarray(total(self.values[source], source.axes, over), dtype=object)
+        if isinstance(node.op, Reduce):
+            return sums
         return filled(sums.shape, lambda i: sums[i] if isinstance(sums[i], Linear) else Linear([]))
 
     def exact(self, node: Node) -> Array:

@@ -6,7 +6,7 @@ from a tape over the unrolled loop: d exp(ℓ) = exp(ℓ) dℓ, d(1/x) = −dx/x
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import sympy
 
 from recgen.algebra import precise
+from recgen.algebra.calculus import derivative
 from recgen.algebra.exact import Domain, Sum, evaluate, known
 from recgen.algebra.program import Leaf, ordered
 from recgen.algebra.recurrence import AXIS, Quantity, Recurrence, StateRule
@@ -66,6 +67,14 @@ class Taped:
     def reciprocal(self, x: Tracked) -> Tracked:
         value = self.domain.reciprocal(x.value)
         return Tracked(value, [(x, -1 * value * value)])
+
+    def function(self, node: sympy.Expr, args: Sequence[Tracked | int | Fraction]) -> Tracked:
+        """A function without a formula: its slopes are the language's own derivatives."""
+        plain = [x.value if isinstance(x, Tracked) else x for x in args]
+        at = dict(zip(node.args, plain, strict=True))
+        parts = [(x, evaluate(derivative(node, s), at, self.domain))
+                 for x, s in zip(args, node.args, strict=True) if isinstance(x, Tracked)]
+        return Tracked(self.domain.function(node, plain), parts)
 
 
 def gradients(seeds: Iterable[tuple[Tracked, Any]]) -> dict[int, Any]:
@@ -122,20 +131,23 @@ class Unrolled:
             parts = np.empty_like(new)
             for i in np.ndindex(old.shape):
                 new[i] = evaluate(rule.update, self._at(rule, t, i, old[i]), tape)
-                parts[i] = evaluate(rule.read, self._at(rule, t, i, new[i]), tape)
+                state = old[i] if rule.before else new[i]
+                parts[i] = evaluate(rule.read + rule.own, self._at(rule, t, i, state), tape)
             self.states[rule.name] = new
             reads[sympy.Symbol(rule.read_name, real=True)] = parts.sum(axis=rule.axes.index("m"))
-        return [evaluate(self.rec.output, {s: r[v] if np.ndim(r) else r for s, r in reads.items()}, tape)
+        return [evaluate(self.rec.output, self._quantities(t, {"v": v}) |
+                         {s: r[v] if np.ndim(r) else r for s, r in reads.items()}, tape)
                 for v in range(self.draw.widths["v"])]
 
     def _at(self, rule: StateRule, t: int, index: Index, state: Tracked) -> dict[sympy.Symbol, Tracked]:
         """What the symbols of a state's rule stand for at a token and an entry of the state."""
         at = dict(zip(rule.axes, index, strict=True))
-        values: dict[sympy.Symbol, Tracked] = {rule.symbol: state}
-        for name, q in self.rec.quantities.items():
-            if set(q.axes) <= set(rule.axes):
-                values[q.symbol] = self.quantities[name][(t, *(at[a] for a in q.axes))]
-        return values
+        return {rule.symbol: state, **self._quantities(t, at)}
+
+    def _quantities(self, t: int, at: Mapping[str, int]) -> dict[sympy.Symbol, Tracked]:
+        """The quantities of a token at some indices of m and v: those that vary along no other axis."""
+        return {q.symbol: self.quantities[name][(t, *(at[a] for a in q.axes))]
+                for name, q in self.rec.quantities.items() if set(q.axes) <= set(at)}
 
     def _initial(self, rule: StateRule, tape: Taped) -> Array:
         numbers = self.draw.leaf(Leaf(rule.name, "carry"), rule.axes, 0)
@@ -146,7 +158,7 @@ class Unrolled:
 
         def element(index: Index) -> Tracked:
             number = precise.value(q.expr, self._numbers(q, index))
-            return tape.log_decay(number) if q.name == "log_decay" else \
+            return tape.log_decay(number) if q.decays else \
                 tape.atom(number, f"{q.name}[{','.join(map(str, index))}]")
 
         return filled(shape, element)

@@ -50,6 +50,19 @@ def _tile_rectangle(x, row):
     """x[t,i] → Σ_{t≥j, i<j} x[t,i] for every row j: the transpose of `_tile_between`."""
     return tl.sum(tl.where(row[:, None] > row[None, :], tl.cumsum(x, 0, reverse=True), 0.0), 1)
 ''',
+    "_tile_inside": '''
+def _tile_inside(x, row):
+    """x[t] → Σ_{i<j<t} x[j] for every pair (t, i): a sum over the segment alone, nothing is subtracted."""
+    before = tl.gather(x, tl.maximum(row - 1, 0), 0)
+    return tl.cumsum(tl.where(row[:, None] > row[None, :] + 1, before[:, None], 0.0), 0)
+''',
+    "_tile_around": '''
+def _tile_around(x, row):
+    """x[t,i] → Σ_{t>j, i<j} x[t,i] for every row j: the transpose of `_tile_inside`."""
+    after = tl.gather(x, tl.broadcast_to(tl.minimum(row + 1, row.shape[0] - 1)[:, None], x.shape), 0)
+    later = tl.cumsum(tl.where(row[:, None] == row.shape[0] - 1, 0.0, after), 0, reverse=True)
+    return tl.sum(tl.where(row[:, None] > row[None, :], later, 0.0), 1)
+''',
     "_tile_earlier": '''
 def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly before each row."""

@@ -65,7 +65,7 @@ def _scalars(text: KernelText) -> list[str]:
 def _context(text: KernelText) -> KernelContext:
     k = text.kernel
     body = "\n".join((*text.before, *text.inside, *text.after))
-    constants = ["K", "V", "C", "BM", "BV", "TILES"]
+    constants = ["K", "V", "CHUNK", "BM", "BV", "TILES"]
     constants += ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * ("_dot(" in body)
     arguments = [*text.pointers, "offsets_ptr", *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
     return KernelContext(
@@ -83,7 +83,7 @@ def _launch(text: KernelText, value: str, state: str) -> Launch:
     ends = [p for p in text.pointers if p.endswith("_end_ptr")]
     buffers += [f"{p[:-4]} = torch.empty_like({p[:-8]})" for p in ends]
     body = "\n".join((*text.before, *text.inside, *text.after))
-    constants = ", C=size" + ", LEVELS=size.bit_length() - 1" * text.levels + ", **products" * ("_dot(" in body)
+    constants = ", CHUNK=size" + ", LEVELS=size.bit_length() - 1" * text.levels + ", **products" * ("_dot(" in body)
     return Launch(kernel.name, buffers, [p[:-4] for p in text.pointers], _scalars(text)[:-1], kernel.tile, constants)
 
 
@@ -92,9 +92,9 @@ def _buffer(s: Store, kernel: Kernel, value: str, state: str) -> str:
     if s.over_time:
         lead = ["sequences", "H"] if kernel.tile in s.node.axes else ["tiles_" + kernel.tile, "sequences", "H"]
     elif s.kind == "partial":
-        lead = ["tiles_" + kernel.tile, "B", "T", "H"]
+        lead = ["tiles_" + kernel.tile, "batch", "T", "H"]
     else:
-        lead = ["B", "T", "H"]
+        lead = ["batch", "T", "H"]
     shape = ", ".join([*lead, *axes])
     if s.kind == "output" and s.name.startswith("d_"):
         return f"torch.empty_like({s.name[2:]})"

@@ -126,7 +126,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "input_names": [t.name for t in spec.inputs],
         "value_input": value,
         "value_position": names.index(value),
-        "decayed": bool(rec.quantities.get("log_decay")),
+        "decayed": bool(rec.log_decays),
         "forms": FORMS,
         "shared_positions": tuple(k for k, t in enumerate(tensors) if t.role != "input" and "H" not in t.axes),
         "whole_size": _whole_size(rec, plan),
@@ -185,7 +185,7 @@ def _kernel_context(
     ]
     names = {
         "V": f"V = {val.name}.shape[-1]",
-        "rows": "rows = B * T",
+        "rows": "rows = batch * T",
         "sequences": f"sequences = {states[0]}.shape[0]",
         "tiles_m": 'tiles_m = grid.tiles["m"]',
         "tiles_v": 'tiles_v = grid.tiles["v"]',
@@ -195,7 +195,7 @@ def _kernel_context(
     def complete(lines: list[str], body: str) -> list[str]:
         extra = [text for name, text in names.items() if re.search(rf"\b{name}\b", body)]
         needed = " ".join([body, *extra])
-        sizes = [a if re.search(rf"\b{a}\b", needed) else "_" for a in ("B", "T", "H", "K")]
+        sizes = [a if re.search(rf"\b{a}\b", needed) else "_" for a in ("batch", "T", "H", "K")]
         shape = [f"{', '.join(sizes)} = {key.name}.shape"] if set(sizes) != {"_"} else []
         return [*lines, *shape, *extra]
 

@@ -14,13 +14,13 @@ from recgen.plan.order import Compute, statements
 
 from .launch import KernelContext, Launch
 from .naming import Names
-from .reference import read_variable
+from .reference import own_factors, read_variable
 from .torch_program import is_scalar
 from .triton_expr import TritonPrinter
 from .triton_program import COLUMN, TritonText, broadcast, tile_axes
 
 WIDTH = {"m": "K", "v": "V"}
-CONSTANTS = ["K", "V", "C", "BM", "BV", "TILES"]
+CONSTANTS = ["K", "V", "CHUNK", "BM", "BV", "TILES"]
 
 
 def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[KernelContext, Launch, set[str]]:
@@ -67,7 +67,7 @@ def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[Ke
         )
     pointers += [f"{rule.name}_end" for rule in rec.states]
     scalars = [n.op.name for n in graph if isinstance(n.op, Leaf) and n.op.kind == "scalar" and n.op.name == "scale"]
-    constants = [c for c in CONSTANTS if c != "C"]
+    constants = [c for c in CONSTANTS if c != "CHUNK"]
     arguments = [
         *(f"{p}_ptr" for p in pointers),
         "offsets_ptr",
@@ -123,10 +123,15 @@ def _steps(rec: Recurrence, known: dict[sympy.Symbol, tuple[str, str]]) -> tuple
 
     for rule in rec.states:
         names = {**known, rule.symbol: (rule.name, rule.axes)}
-        lines.append(f"{rule.name} = {text(steady_update(rule), names, rule.axes)}")
         name = read_variable(rec, rule)
-        lines.append(f"{name} = tl.sum({text(rule.read, names, rule.axes)}, {rule.axes.index('m')})")
+        update = f"{rule.name} = {text(steady_update(rule), names, rule.axes)}"
+        read = f"{name} = tl.sum({text(rule.read, names, rule.axes)}, {rule.axes.index('m')})"
+        lines += [read, update] if rule.before else [update, read]
+        if rule.own != 0:
+            inner, outer = own_factors(rule.own, rec)
+            value = f" * ({text(outer, names, 'v')})" if "v" in rule.axes else ""
+            lines.append(f"{name} += tl.sum({text(inner, names, 'm')}, 0){value}")
         reads[sympy.Symbol(rule.read_name, real=True)] = (name, rule.axes.replace("m", ""))
     if "o" not in {name for name, _ in reads.values()}:
-        lines.append(f"o = {text(rec.output, reads, 'v')}")
+        lines.append(f"o = {text(rec.output, {**known, **reads}, 'v')}")
     return lines, helpers

@@ -48,14 +48,36 @@ def _step_lines(rec: Recurrence, symbols: dict[sympy.Symbol, tuple[str, str]]) -
     reads: dict[sympy.Symbol, tuple[str, str]] = {}
     for rule in rec.states:
         known = {**symbols, rule.symbol: (rule.name, rule.axes)}
-        lines.append(f"{rule.name} = {_text(steady_update(rule), known, rule.axes)}")
-        rest = rule.axes.replace("m", "")
         name = read_variable(rec, rule)
-        lines.append(f"{name} = ({_text(rule.read, known, rule.axes)}).sum({rule.axes.index('m') - len(rule.axes)})")
-        reads[sympy.Symbol(rule.read_name, real=True)] = (name, rest)
+        update = f"{rule.name} = {_text(steady_update(rule), known, rule.axes)}"
+        read = f"{name} = {_summed(rule.read, known, rule.axes)}"
+        lines += [read, update] if rule.before else [update, read]
+        if rule.own != 0:
+            lines.append(f"{name} = {name} + {_own(rule.own, rec, known, rule.axes)}")
+        reads[sympy.Symbol(rule.read_name, real=True)] = (name, rule.axes.replace("m", ""))
     if "o" not in {name for name, _ in reads.values()}:
-        lines.append(f"o = {_text(rec.output, reads, 'v')}")
+        lines.append(f"o = {_text(rec.output, {**symbols, **reads}, 'v')}")
     return lines
+
+
+def _summed(expr: sympy.Expr, known: dict[sympy.Symbol, tuple[str, str]], axes: str) -> str:
+    return f"({_text(expr, known, axes)}).sum({axes.index('m') - len(axes)})"
+
+
+def _own(own: sympy.Expr, rec: Recurrence, known: dict[sympy.Symbol, tuple[str, str]], axes: str) -> str:
+    """The sum over the features first, then what varies along the values alone."""
+    inner, outer = own_factors(own, rec)
+    total = _summed(inner, known, "m")
+    if "v" not in axes:
+        return total
+    return f"{total}[..., None] * {_text(outer, known, 'v')}"
+
+
+def own_factors(own: sympy.Expr, rec: Recurrence) -> tuple[sympy.Expr, sympy.Expr]:
+    """The factors of a token's own share that are summed over the features, and those along the values."""
+    along = {q.symbol for q in rec.quantities.values() if "v" in q.axes}
+    factors = sympy.Mul.make_args(own)
+    return (sympy.Mul(*(f for f in factors if f not in along)), sympy.Mul(*(f for f in factors if f in along)))
 
 
 def read_variable(rec: Recurrence, rule: StateRule) -> str:

@@ -34,10 +34,13 @@ from .torch_expr import TorchPrinter
 # How many rows of the sequence lie in a segment: `row` is a row's index in its chunk, `length` each chunk's rows.
 COUNTS = {
     ("through", "chunk"): "torch.minimum(row + 1, length[:, None])",
+    ("earlier", "chunk"): "torch.minimum(row, length[:, None])",
     ("later", "chunk"): "(length[:, None] - 1 - row).clamp(min=0)",
     ("total", "chunk"): "length",
     ("between", "chunk"): "(row[:, None] - row).clamp(min=0)",
+    ("inside", "chunk"): "(row[:, None] - row - 1).clamp(min=0)",
     ("through", "level"): "(row % half + 1)",
+    ("earlier", "level"): "(row % half)",
     ("later", "level"): "(half - 1 - row % half)",
 }
 
@@ -104,7 +107,7 @@ class TorchText:
 
     @_text.register
     def _(self, op: Count, node: Node) -> str:
-        self.helpers.add("row" if op.kind == "between" or op.block == "level" else "length")
+        self.helpers.add("row" if op.kind in ("between", "inside") or op.block == "level" else "length")
         return COUNTS[op.kind, op.block]
 
     @_text.register
@@ -116,19 +119,21 @@ class TorchText:
 
     @_text.register
     def _(self, op: Between, node: Node) -> str:
-        self.helpers.add("_between")
-        return f"_between({self.use(node.args[0])})"
+        name = "_inside" if op.inside else "_between"
+        self.helpers.add(name)
+        return f"{name}({self.use(node.args[0])})"
 
     @_text.register
     def _(self, op: Rectangle, node: Node) -> str:
-        self.helpers.add("_rectangle")
-        return f"_rectangle({self.use(node.args[0])})"
+        name = "_around" if op.inside else "_rectangle"
+        self.helpers.add(name)
+        return f"{name}({self.use(node.args[0])})"
 
     @_text.register
     def _(self, op: Mask, node: Node) -> str:
         x = self.use(node.args[0])
-        if op.kind == "causal":
-            return f"{atom(x)}.tril()"
+        if op.kind != "siblings":
+            return f"{atom(x)}.tril({'-1' if op.kind == 'strict' else ''})"
         return f"torch.where(siblings, {x}, 0)"
 
     @_text.register

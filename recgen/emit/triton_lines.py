@@ -88,7 +88,7 @@ class _Writer:
         self._statements(loaded)
         for s in k.stores:
             if s.over_time:
-                out.inside.append(f"{s.name} += {self.text.use(s.node)}")
+                out.inside.append(f"{s.name} += {self.text.value(s.node)}")
             else:
                 self._store_rows(s)
         for c in k.carries:

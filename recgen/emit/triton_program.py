@@ -1,6 +1,6 @@
 """Program → Triton text, one tile per program.
 
-A value with axes is a tile: t and i have C rows, m has BM features, v has BV channels. Row counts, masks and
+A value with axes is a tile: t and i have CHUNK rows, m has BM features, v has BV channels. Row counts, masks and
 addresses use
 the names that the kernel template defines: `row`, `rows_here`, `valid`, `feature`, `channel`.
 """
@@ -33,13 +33,16 @@ from recgen.algebra.program import (
 from .naming import Names, atom, operand
 from .triton_expr import TritonPrinter
 
-EXTENT = {"t": "C", "i": "C", "m": "BM", "v": "BV"}
+EXTENT = {"t": "CHUNK", "i": "CHUNK", "m": "BM", "v": "BV"}
 COLUMN = {"m": "feature", "v": "channel"}
 COUNTS = {
     ("through", "chunk"): "tl.minimum(row + 1, rows_here).to(tl.float32)",
+    ("earlier", "chunk"): "tl.minimum(row, rows_here).to(tl.float32)",
     ("later", "chunk"): "tl.maximum(rows_here - 1 - row, 0).to(tl.float32)",
     ("total", "chunk"): "rows_here.to(tl.float32)",
     ("between", "chunk"): "tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)",
+    ("inside", "chunk"): "tl.maximum(row[:, None] - row[None, :] - 1, 0).to(tl.float32)",
+    ("earlier", "level"): "(row % 2**level).to(tl.float32)",
     ("through", "level"): "(row % 2**level + 1).to(tl.float32)",
     ("later", "level"): "(2**level - 1 - row % 2**level).to(tl.float32)",
 }
@@ -116,26 +119,28 @@ class TritonText:
 
     @_text.register
     def _(self, op: Segment, node: Node) -> str:
-        x, size = self.use(node.args[0]), "2**level" if op.block == "level" else "C"
+        x, size = self.use(node.args[0]), "2**level" if op.block == "level" else "CHUNK"
         if tile_axes(node) == ["t"] and op.block == "chunk":
             self.helpers.add(f"_tile_{op.kind}_rows")
             return f"_tile_{op.kind}_rows({x}, row)"
         self.helpers.add(f"_tile_{op.kind}")
-        return f"_tile_{op.kind}({x}, row, {size}, C, {EXTENT[tile_axes(node)[1]]})"
+        return f"_tile_{op.kind}({x}, row, {size}, CHUNK, {EXTENT[tile_axes(node)[1]]})"
 
     @_text.register
     def _(self, op: Between, node: Node) -> str:
-        self.helpers.add("_tile_between")
-        return f"_tile_between({self.use(node.args[0])}, row)"
+        name = "_tile_inside" if op.inside else "_tile_between"
+        self.helpers.add(name)
+        return f"{name}({self.use(node.args[0])}, row)"
 
     @_text.register
     def _(self, op: Rectangle, node: Node) -> str:
-        self.helpers.add("_tile_rectangle")
-        return f"_tile_rectangle({self.use(node.args[0])}, row)"
+        name = "_tile_around" if op.inside else "_tile_rectangle"
+        self.helpers.add(name)
+        return f"{name}({self.use(node.args[0])}, row)"
 
     @_text.register
     def _(self, op: Mask, node: Node) -> str:
-        keep = "row[:, None] >= row[None, :]" if op.kind == "causal" else "siblings"
+        keep = {"causal": "row[:, None] >= row[None, :]", "strict": "row[:, None] > row[None, :]"}.get(op.kind, "siblings")
         return f"tl.where({keep}, {self.use(node.args[0])}, 0.0)"
 
     @_text.register

@@ -85,7 +85,8 @@ def _scope(parts: DecayParts, tensors: Mapping[str, Tensor]) -> Scope:
     elsewhere = {
         letter: (f"{letter} does not enter a decay", "use h, H, K, numbers and declared names") for letter in ("V", "M")
     }
-    elsewhere["x"] = ("x is the argument of a feature map, which has no decay", "use inputs and parameters")
+    if "x" not in tensors:
+        elsewhere["x"] = ("x is the argument of a feature map, which has no decay", "use inputs and parameters")
     if parts.per == "channel":
         for name in ("h", "H", "K"):
             elsewhere[name] = (f"a vector state has channels, no heads, so there is no {name}", "use a parameter")

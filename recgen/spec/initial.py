@@ -6,6 +6,8 @@ head index and the sizes.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import Expr, Function
 
 from recgen.algebra.functions import LANGUAGE, Fn
@@ -17,6 +19,10 @@ class Draw(Function):
     nargs = 2
     is_commutative = True
     is_real = True
+
+    def _sympystr(self, printer: Any) -> str:
+        """sympy's printer would take a class called Uniform for one of its own."""
+        return f"{type(self).__name__}({', '.join(map(printer.doprint, self.args))})"
 
 
 class Uniform(Draw):

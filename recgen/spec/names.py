@@ -25,15 +25,12 @@ STATE_NAMES: dict[str, str] = {
 """Names that the recurrence gives to what it computes; an input or a parameter may still be declared under them."""
 
 LANGUAGE_NAMES: dict[str, str] = {
-    "x": "the argument of a feature map",
     "h": "the head index",
-    "B": "the batch size",
     "T": "the number of tokens",
     "H": "the number of heads",
     "K": "the key width",
     "V": "the value width",
     "M": "the number of features",
-    "C": "the chunk size",
 }
 
 ARGUMENT_NAMES = frozenset(
@@ -52,7 +49,8 @@ MODULE_NAMES = frozenset(
         *("o", "t", "at", "row", "rows", "rows_here", "length", "size", "sizes", "half", "level", "siblings", "valid"),
         *("program", "tile", "head", "sequence", "sequences", "first", "feature", "channel", "chunks", "slot", "back"),
         *("state", "tensors", "inputs", "outputs", "kept", "ends", "grid", "products", "gradients", "wanted", "form"),
-        *("self", "options", "generator", "values", "dtype", "device", "tiles_m", "tiles_v"),
+        *("self", "options", "generator", "values", "dtype", "device", "tiles_m", "tiles_v", "batch"),
+        *("log_decay", "CHUNK", "BM", "BV", "TILES", "LEVELS", "DOT", "PRECISION"),
     }
 )
 """What an emitted file imports and defines, and the variables of its functions; an argument would hide it."""
@@ -107,7 +105,7 @@ def _refuse_identifier(name: str) -> tuple[str, str] | None:
 
 
 def _other(name: str) -> str:
-    return {"lambda": "lam", "x": "u", "h": "g", "B": "b_in", "C": "c_in"}.get(name, f"{name}_in")
+    return {"lambda": "lam", "h": "g"}.get(name, f"{name}_in")
 
 
 _GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "λ": "lam", "ω": "omega", "ζ": "zeta", "π": "pi"}

@@ -14,7 +14,7 @@ from recgen.spec.decay import DecayParts, read_decay
 from recgen.spec.document import MAX_BYTES, Scalar, decode, parse_document
 from recgen.spec.families import FamilyReading, family_constants, find_family, is_path, read_family
 from recgen.spec.growth import check_growth
-from recgen.spec.model import DEFAULT_ROLES, Decay, Expr, Normalizer, Spec, Tensor
+from recgen.spec.model import DEFAULT_ROLES, FEATURE, Decay, Expr, Normalizer, Spec, Tensor
 from recgen.spec.names import refuse_operator_name
 from recgen.spec.roles import (
     IDENTITY,
@@ -107,18 +107,20 @@ class _Reader:
         inputs, params = self._tensors(shape, family)
         tensors = {tensor.name: tensor for tensor in (*inputs, *params)}
         decay = family.decay if family else self._decay(shape, tensors) if shape.decay.family is None else None
-        roles = {role: self._role(role, shape, tensors) for role in DEFAULT_ROLES}
+        roles = {role: self._role(role, shape, tensors, decay) for role in DEFAULT_ROLES}
         query_map, key_map = (self._feature_map(side, shape, tensors) for side in ("query", "key"))
-        weight, is_log = read_key_weight(context, shape, tensors)
-        readout = read_readout(context, shape.readout, tensors, shape.state)
+        weight, is_log = read_key_weight(context, shape, tensors, decay)
+        readout = read_readout(context, shape.readout, tensors, shape.state, decay)
         rotation = read_rotation(context, shape.rotation, tensors) if shape.rotation else None
         scale = read_scale(context, shape.scale, tensors) if shape.scale else ONE
         normalizer = self._normalizer(shape)
-        expressions = [*roles.values(), query_map, key_map, weight, readout.gate, rotation, scale]
+        expressions = [*roles.values(), weight, readout.gate, rotation, scale]
         expressions.append(decay.log if decay else None)
+        maps = {s for expr in (query_map, key_map) if expr for s in expr.tree.free_symbols}
         check_together(context, shape, tensors, decay)
         findings.raise_if_any()
-        check_used(context, tensors, [expr for expr in expressions if expr], {readout.bonus, readout.skip})
+        check_used(context, tensors, [expr for expr in expressions if expr],
+                   {readout.bonus, readout.skip} | {s.name for s in maps - {FEATURE}})
         findings.raise_if_any()
         assert decay is not None and scale is not None and query_map is not None and key_map is not None
         here = context.source.location(context.root.start)
@@ -249,12 +251,12 @@ class _Reader:
             self.context.refuse(self.context.key_position(group, tensor.name), tensor.name, reason, "rename yours")
         return False
 
-    def _role(self, role: str, shape: SpecShape, tensors: Mapping[str, Tensor]) -> Expr:
+    def _role(self, role: str, shape: SpecShape, tensors: Mapping[str, Tensor], decay: Decay | None) -> Expr:
         """query, key or value; the default one also where the written one is wrong, which is noted."""
         scalar = getattr(shape, role)
         default = default_role(role, shape.state)
         if scalar is not None:
-            return read_role(self.context, role, scalar, tensors, shape.state) or default
+            return read_role(self.context, role, scalar, tensors, shape.state, decay) or default
         expected = {"query": "B T H K", "key": "B T H K", "value": "B T D" if shape.state == "vector" else "B T H V"}
         tensor = tensors.get(default.text)
         if tensor is not None and tensor.layout != expected[role]:

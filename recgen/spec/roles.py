@@ -12,7 +12,7 @@ from recgen.spec.axes import check_axes
 from recgen.spec.context import Context
 from recgen.spec.document import Scalar
 from recgen.spec.expression import Scope
-from recgen.spec.model import FEATURE, HEAD, PAIR, SIZES, Expr, Readout, Tensor, symbol
+from recgen.spec.model import FEATURE, HEAD, PAIR, SIZES, Decay, Expr, Readout, Tensor, symbol
 from recgen.spec.shape import ReadoutShape, SpecShape
 from recgen.spec.source import listing, near
 
@@ -30,21 +30,26 @@ NAMED_MAPS: dict[str, str] = {
 _WIDTH = {"query": "K", "key": "K", "value": "V"}
 
 
-def token_scope(what: str, tensors: Mapping[str, Tensor], state: str) -> Scope:
-    """An expression of one token: inputs, parameters, the head index and the sizes."""
-    symbols = {name: tensor.symbol for name, tensor in tensors.items()}
+def token_scope(what: str, tensors: Mapping[str, Tensor], state: str, decay: Decay | None) -> Scope:
+    """An expression of one token: inputs, parameters, the head index, the sizes, and the log-decay by its name."""
+    symbols: dict[str, sympy.Expr] = {} if decay is None else {"log_decay": decay.log.tree}
+    symbols |= {name: tensor.symbol for name, tensor in tensors.items()}
     if state == "matrix":
         symbols |= {"h": HEAD, **{size: SIZES[size] for size in ("H", "K", "V")}}
-    elsewhere = {"x": ("x is the argument of a feature map, and this is none", "use inputs and parameters")}
+    elsewhere = {}
+    if "x" not in tensors:
+        elsewhere["x"] = ("x is the argument of a feature map, and this is none", "use inputs and parameters")
     return Scope(what, symbols, elsewhere)
 
 
-def read_role(context: Context, role: str, scalar: Scalar, tensors: Mapping[str, Tensor], state: str) -> Expr | None:
+def read_role(
+    context: Context, role: str, scalar: Scalar, tensors: Mapping[str, Tensor], state: str, decay: Decay | None
+) -> Expr | None:
     """query, key or value as an expression of one token."""
     if state == "vector" and role != "value":
         context.refuse(context.key_position(role), role, f"a vector state has no {role}", f"remove {role}")
         return None
-    expr = context.expression(scalar, token_scope(f"the {role}", tensors, state))
+    expr = context.expression(scalar, token_scope(f"the {role}", tensors, state, decay))
     if expr is None:
         return None
     width = "D" if state == "vector" else _WIDTH[role]
@@ -62,11 +67,11 @@ def read_feature_map(
     if scalar.text in NAMED_MAPS:
         scalar = Scalar(NAMED_MAPS[scalar.text], True, scalar.start, scalar.end, scalar.raw)
     symbols: dict[str, sympy.Symbol] = {"x": FEATURE, "h": HEAD, "H": SIZES["H"], "K": SIZES["K"]}
-    symbols |= {name: tensor.symbol for name, tensor in tensors.items() if tensor.role != "input"}
+    symbols |= {name: tensor.symbol for name, tensor in tensors.items() if tensor.role != "input" and name != "x"}
     elsewhere = {
         name: (f"{name} is an input, and a feature map sees one channel, x", "write it in `query:` or `key:`")
         for name, tensor in tensors.items()
-        if tensor.role == "input"
+        if tensor.role == "input" and name != "x"
     }
     close = near(scalar.text, NAMED_MAPS) if scalar.text.isidentifier() else None
     if close and scalar.text not in symbols and scalar.text not in elsewhere:
@@ -83,7 +88,9 @@ def read_feature_map(
     return expr if sound else None
 
 
-def read_key_weight(context: Context, shape: SpecShape, tensors: Mapping[str, Tensor]) -> tuple[Expr, bool]:
+def read_key_weight(
+    context: Context, shape: SpecShape, tensors: Mapping[str, Tensor], decay: Decay | None
+) -> tuple[Expr, bool]:
     """The weight w_t of what a token adds, or its logarithm and True."""
     weight, path = shape.key_weight, ("key_weight",)
     if isinstance(context.node(*path), Scalar):
@@ -98,14 +105,16 @@ def read_key_weight(context: Context, shape: SpecShape, tensors: Mapping[str, Te
                 context.refuse_at(path, "the weight has no expression", "write key_weight: {log: …} or key_weight: …")
             return ONE, False
         scalar, is_log, path = getattr(weight, given[0]), given[0] == "log", (*path, given[0])
-    expr = context.expression(scalar, token_scope("the key weight", tensors, shape.state)) if scalar else None
+    expr = context.expression(scalar, token_scope("the key weight", tensors, shape.state, decay)) if scalar else None
     allowed = "BTD" if shape.state == "vector" else "BTHKV"
     if expr is None or not check_axes(context, path, expr, tensors, allowed, "a weight", "declare other axes"):
         return ONE, False
     return expr, is_log
 
 
-def read_readout(context: Context, shape: ReadoutShape, tensors: Mapping[str, Tensor], state: str) -> Readout:
+def read_readout(
+    context: Context, shape: ReadoutShape, tensors: Mapping[str, Tensor], state: str, decay: Decay | None
+) -> Readout:
     """Before or after the update, the current token's bonus, the skip connection and the output gate."""
     axes = {"bonus": "D", "skip": "D"} if state == "vector" else {"bonus": "HK", "skip": "HV"}
     names: dict[str, str | None] = {"bonus": shape.bonus, "skip": shape.skip}
@@ -117,7 +126,7 @@ def read_readout(context: Context, shape: ReadoutShape, tensors: Mapping[str, Te
         context.refuse(context.key_position("readout", "bonus"), "bonus", reason, "write kind: exclusive")
     gate = None
     if shape.gate is not None:
-        gate = context.expression(shape.gate, token_scope("the output gate", tensors, state))
+        gate = context.expression(shape.gate, token_scope("the output gate", tensors, state, decay))
         allowed, fix = ("BTD", "B T D") if state == "vector" else ("BTHV", "B T H V")
         if gate is not None:
             what, fix = f"the gate multiplies an output of axes {fix}", "use inputs and parameters with these axes"

@@ -55,11 +55,15 @@ def _token(profile: Profile, tensors: Mapping[str, Tensor], t: int) -> dict[str,
 def _steps(
     profile: Profile, case: Case, tensors: Mapping[str, Tensor], tokens: int, initial: States | None, zero: States
 ) -> tuple[Tensor, States]:
-    """`step` once per token, from `initial` or from a zero state."""
+    """`step` once per token, from `initial` or from a zero state.
+
+    A parameter goes to every call. Its gradients are summed in float64, so that only what `step` rounds is judged."""
+    wide = {name: x.double() for name, x in tensors.items() if name not in profile.inputs}
     state = profile.module.State(*(zero if initial is None else initial))
     outputs = []
     for t in range(tokens):
-        o, state = profile.module.step(**_token(profile, tensors, t), state=state, scale=case.scale)
+        token = _token(profile, tensors, t) | {name: x.to(tensors[name].dtype) for name, x in wide.items()}
+        o, state = profile.module.step(**token, state=state, scale=case.scale)
         outputs.append(o)
     return (torch.stack(outputs, 1) if outputs else torch.zeros(())), tuple(state)
 

@@ -105,7 +105,7 @@ def _numbers(w: Recurrent, found: Unrolled) -> list[Block]:
 def _update(w: Recurrent) -> Section:
     kept = " and ".join(w.style.inline(str(w.state(rule, ""))) for rule in w.rec.states)
     words = Prose(f"Token by token, all that is kept is {kept}, whatever the length of the sequence.")
-    return Section("Recurrent update", (words, *equations(w.updates(in_place=True) + w.reading(True) + w.output())))
+    return Section("Recurrent update", (words, *equations(w.in_place() + w.output())))
 
 
 def _chunk(program: Program, writer: Writer) -> list[Section]:
@@ -191,8 +191,8 @@ def _slope(style: Style, name: str, expr: sympy.Expr, s: sympy.Symbol) -> Equati
 
 def _bounds(rec: Recurrence, style: Style, bounds: object, factorisation: object) -> Section:
     said: list[str] = [NO_DECAY]
-    if "log_decay" in rec.quantities:
-        time = "one per token" if gated(rec, "log_decay") else "constant in time"
+    if rec.log_decays:
+        time = "one per token" if any(gated(rec, q.name) for q in rec.log_decays) else "constant in time"
         interval = str(bounds).replace("inf", style.infinity)
         inside = style.inline(f"{style.symbol('log_decay')} {style.relation('in')} {interval}")
         reason = FACTORISATIONS.get(str(factorisation), str(factorisation)) if rec.structure else PER_HEAD

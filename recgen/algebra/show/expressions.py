@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import sympy
 from sympy.core.relational import Relational
 
+from ..functions import SafeExp
 from .notation import Piece, Style
 
 Spelling = Callable[[sympy.Symbol], Piece]
@@ -45,8 +46,8 @@ class _Writer:
             return self._sum(e)
         if isinstance(e, sympy.Mul):
             return self._product(e)
-        if isinstance(e, sympy.exp):
-            return style.exp(self.piece(e.exp))
+        if isinstance(e, (sympy.exp, SafeExp)):
+            return style.exp(self.piece(e.args[0]))
         if isinstance(e, sympy.Pow):
             return self._power(e)
         if isinstance(e, sympy.Piecewise):

@@ -17,7 +17,7 @@ def module_equations(rec: Recurrence, program: Program) -> list[str]:
     """Lines for the docstring of an emitted module: at most 90 characters each, no trailing blanks."""
     w = Recurrent(rec, style_named("text"))
     nodes = program.nodes()
-    decay = "; ℓ is log_decay" if "log_decay" in rec.quantities else ""
+    decay = "; ℓ is log_decay" if rec.log_decays else ""
     counts = "; #{…} counts rows" if any(isinstance(n.op, Count) for n in nodes) else ""
     levels = ["s = 1, 2, 4, … up to half a chunk; B_s(t) is the block of s rows that holds t:"]
     return [

@@ -178,8 +178,11 @@ def _(op: Rename, w: Writer, node: Node, scope: Scope) -> Piece:
 @formula.register
 def _(op: Count, w: Writer, node: Node, scope: Scope) -> Piece:
     j, t, i = fresh(DUMMIES, scope), scope.get("t", ""), scope.get("i", "")
-    condition = {"through": f"{j} <= {t}", "later": f"{j} > {t}", "total": "t", "between": f"{i} < {j} <= {t}"}[op.kind]
-    return w.style.count(condition + _same_block(w.style, op.block, j, scope))
+    conditions = {
+        "through": f"{j} <= {t}", "earlier": f"{j} < {t}", "later": f"{j} > {t}", "total": "t",
+        "between": f"{i} < {j} <= {t}", "inside": f"{i} < {j} < {t}",
+    }
+    return w.style.count(conditions[op.kind] + _same_block(w.style, op.block, j, scope))
 
 
 @formula.register
@@ -192,21 +195,23 @@ def _(op: Segment, w: Writer, node: Node, scope: Scope) -> Piece:
 @formula.register
 def _(op: Between, w: Writer, node: Node, scope: Scope) -> Piece:
     j = fresh(DUMMIES, scope)
-    return w.style.summed(f"{scope['i']} < {j} <= {scope['t']}", w.refer(node.args[0], {"t": j}))
+    through = "<" if op.inside else "<="
+    return w.style.summed(f"{scope['i']} < {j} {through} {scope['t']}", w.refer(node.args[0], {"t": j}))
 
 
 @formula.register
 def _(op: Rectangle, w: Writer, node: Node, scope: Scope) -> Piece:
     row = fresh(DUMMIES, scope)
     column = fresh(LETTERS["i"], {**scope, "row": row})
-    return w.style.summed(f"{row} >= {scope['t']} > {column}", w.refer(node.args[0], {"t": row, "i": column}))
+    above = ">" if op.inside else ">="
+    return w.style.summed(f"{row} {above} {scope['t']} > {column}", w.refer(node.args[0], {"t": row, "i": column}))
 
 
 @formula.register
 def _(op: Mask, w: Writer, node: Node, scope: Scope) -> Piece:
     t, i = scope["t"], scope["i"]
-    if op.kind == "causal":
-        condition = w.style.relation(f"{i} <= {t}")
+    if op.kind != "siblings":
+        condition = w.style.relation(f"{i} {'<=' if op.kind == 'causal' else '<'} {t}")
     else:
         lower, upper = w.style.block(i, scope["s"]), w.style.block(t, scope["s"])
         condition = lower + w.style.words(" is the sibling before ") + upper

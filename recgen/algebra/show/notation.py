@@ -36,7 +36,11 @@ class Piece:
         return self.text.startswith("-")
 
 
-SPECIAL = {"log_decay": ("ℓ", r"\ell")}
+SPECIAL = {
+    "log_decay": ("ℓ", r"\ell"),
+    "log_decay_key": ("ℓ_key", r"\ell^{\mathrm{key}}"),
+    "log_decay_value": ("ℓ_value", r"\ell^{\mathrm{value}}"),
+}
 """Names of the recurrence that the field writes with a letter of their own: text, LaTeX."""
 
 GREEK = frozenset(

@@ -90,36 +90,48 @@ class Recurrent:
         """What the token reads of the states."""
         found = []
         for rule in self.rec.states:
-            spelled = self.spelled("t", "" if in_place else "t")
+            spelled = self.spelled("t", "" if in_place else "t-1" if rule.before else "t")
             factors = [written(f, self.style, spelled) for f in linear_read(rule)] + [spelled[rule.symbol]]
             total = self.style.summed("m", self.style.product(factors)) if "m" in rule.axes else \
                 self.style.product(factors)
-            found.append(Equation(str(self.read(rule.read_name)), "=", terms(self.style, [total])))
+            found.append(Equation(str(self.read(rule.read_name)), "=", terms(self.style, [total, *self.own(rule)])))
         return found
+
+    def in_place(self) -> list[Equation]:
+        """Updates and reads of states in place, in their order."""
+        updates, reads = self.updates(in_place=True), self.reading(in_place=True)
+        return reads + updates if any(rule.before for rule in self.rec.states) else updates + reads
+
+    def own(self, rule: StateRule) -> list[Piece]:
+        """What a token adds to its own read, beside the state; nothing where there is no such share."""
+        if rule.own == 0:
+            return []
+        inner = [f for f in sympy.Mul.make_args(rule.own) if self._along("m", f) or not self._along("v", f)]
+        outer = [f for f in sympy.Mul.make_args(rule.own) if f not in inner]
+        share = self.style.summed("m", self.style.product(self._pieces([(f, "t") for f in inner])))
+        return [self.style.product([share, *self._pieces([(f, "t") for f in outer])]) if outer else share]
 
     def output(self) -> list[Equation]:
         """The output in the reads' names; nothing when it is a read as it stands."""
         if self.direct:
             return []
-        reads = {sympy.Symbol(name, real=True): self.read(name) for name in self.reads}
+        reads = {q.symbol: self.quantity(q) for q in self.rec.quantities.values()}
+        reads |= {sympy.Symbol(name, real=True): self.read(name) for name in self.reads}
         axes = "".join(a for rule in self.rec.states for a in rule.axes if a != "m")
         left = self.style.indexed("o", ["t", *self.letters("".join(dict.fromkeys(axes)))])
         return [Equation(str(left), "=", terms(self.style, [written(self.rec.output, self.style, reads)]))]
 
     # all tokens at once
 
-    def log_decay(self, row: str) -> Piece:
-        return self.quantity(self.rec.quantities["log_decay"], row)
-
     def decay_between(self, first: str, last: str, count: str) -> Piece:
         """The decay of the tokens j with `first` < j ≤ `last`, or of all up to `last`; `count` is how many they are."""
-        if "log_decay" not in self.rec.quantities:
-            return Piece("1")
-        if gated(self.rec, "log_decay"):
-            under = f"{first} < j <= {last}" if first else f"j <= {last}"
-            return self.style.exp(self.style.summed(under, self.log_decay("j")))
+        under = f"{first} < j <= {last}" if first else f"j <= {last}"
         number = Piece(self.style.brackets(count) if " " in count else count)
-        return self.style.exp(self.style.product([number, self.log_decay("t")]))
+        gated_ones = [self.quantity(q, "j") for q in self.rec.log_decays if gated(self.rec, q.name)]
+        constant = [self.quantity(q) for q in self.rec.log_decays if not gated(self.rec, q.name)]
+        parts = [self.style.summed(under, self.style.total(gated_ones))] if gated_ones else []
+        parts += [self.style.product([number, q]) for q in constant]
+        return self.style.exp(self.style.total(parts)) if parts else Piece("1")
 
     def mask(self) -> Equation:
         """M[t,i], the weight of token i in the state after token t."""
@@ -127,9 +139,9 @@ class Recurrent:
         kept = self.style.restricted(weight, self.style.relation("i <= t"))
         return Equation(str(self.mask_entry()), "=", terms(self.style, [kept]))
 
-    def mask_entry(self) -> Piece:
+    def mask_entry(self, row: str = "t") -> Piece:
         axes = self.rec.structure
-        return self.style.indexed("M", ["t", "i", *self.letters(axes)])
+        return self.style.indexed("M", [row, "i", *self.letters(axes)])
 
     def summed_states(self) -> list[Equation]:
         """S[t] as a sum over the tokens so far."""
@@ -151,12 +163,12 @@ class Recurrent:
             write = [(f, "i") for f in affine(rule).write]
             inner = [p for p in (read + write) if self._along("m", p[0])]
             outer = [p for p in (read + write) if not self._along("m", p[0])]
-            weight = self.mask_entry()
+            weight = self.mask_entry("t-1" if rule.before else "t")
             on_m = "m" in self.rec.structure
             scores = self.style.summed("m", self.style.product([*self._pieces(inner), *([weight] if on_m else [])]))
             factors = [*([] if on_m else [weight]), scores, *self._pieces(outer)]
             total = self.style.summed("i", self.style.product(factors) if len(factors) > 1 else scores)
-            found.append(Equation(str(self.read(rule.read_name)), "=", terms(self.style, [total])))
+            found.append(Equation(str(self.read(rule.read_name)), "=", terms(self.style, [total, *self.own(rule)])))
         return found
 
     def _along(self, axis: str, e: sympy.Expr) -> bool:
