@@ -61,7 +61,7 @@ def _laurent(x: Laurent | Coefficient) -> Laurent:
 class Symbols:
     """The domain of Laurent polynomials.
 
-    `divisors` collects what was divided by, products of exponentials apart: those alone are never zero. `grows` says
+    `divisors` collects what was divided by, apart from products of what is never zero: exponentials, max(x, 1). `grows` says
     whether an exponential was taken of a sum that has a log-decay with a negative count, and so may exceed 1.
     """
 
@@ -70,7 +70,7 @@ class Symbols:
         self.divisors: set[frozenset] = set()
         self.grows = False
         self._generators: dict[object, int] = {}
-        self._exponentials: set[int] = set()
+        self._nonzero: set[int] = set()
 
     def atom(self, value: mpmath.mpf, label: str = "") -> Laurent | int:
         key = known(value)
@@ -86,7 +86,7 @@ class Symbols:
         for atom, c in log_decays(exponent):
             self.grows |= c < 0
             g = self._generator(("exp", atom), "a")
-            self._exponentials.add(g)
+            self._nonzero.add(g)
             monomial += c << DIGIT * g
         return Laurent({monomial: 1})
 
@@ -96,7 +96,7 @@ class Symbols:
             raise NotExact("division by zero")
         if len(terms) == 1:
             ((monomial, c),) = terms.items()
-            if any(g not in self._exponentials for g, _ in _factors(monomial)):
+            if any(g not in self._nonzero for g, _ in _factors(monomial)):
                 self.divisors.add(frozenset(terms.items()))
             return Laurent({-monomial: Fraction(1, c)})
         key = frozenset(terms.items())
@@ -105,7 +105,10 @@ class Symbols:
 
     def function(self, node: sympy.Expr, args: Sequence[Laurent | Coefficient]) -> Laurent:
         key = spelled(node, [tuple(sorted(_laurent(x).terms.items())) for x in args])
-        return Laurent({1 << DIGIT * self._generator(key, f"{node.func.__name__}(…)"): 1})
+        g = self._generator(key, f"{node.func.__name__}(…)")
+        if isinstance(node, sympy.Max) and any(a.is_positive for a in node.args):
+            self._nonzero.add(g)
+        return Laurent({1 << DIGIT * g: 1})
 
     def _generator(self, key: object, label: str) -> int:
         if key not in self._generators:

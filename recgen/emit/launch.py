@@ -57,6 +57,11 @@ def kernel_contexts(
     return contexts, launches, helpers
 
 
+def host_value(scalar: str) -> str:
+    """What is passed for a scalar argument of a kernel."""
+    return f"float({scalar.removeprefix('float_')})" if scalar.startswith("float_") else scalar
+
+
 def _scalars(text: KernelText) -> list[str]:
     extra = ["rows"] * text.partial_rows + ["sequences"] * text.sequences
     return [*text.scalars, *extra, "H"]
@@ -84,7 +89,8 @@ def _launch(text: KernelText, value: str, state: str) -> Launch:
     buffers += [f"{p[:-4]} = torch.empty_like({p[:-8]})" for p in ends]
     body = "\n".join((*text.before, *text.inside, *text.after))
     constants = ", CHUNK=size" + ", LEVELS=size.bit_length() - 1" * text.levels + ", **products" * ("_dot(" in body)
-    return Launch(kernel.name, buffers, [p[:-4] for p in text.pointers], _scalars(text)[:-1], kernel.tile, constants)
+    scalars = [host_value(s) for s in _scalars(text)[:-1]]
+    return Launch(kernel.name, buffers, [p[:-4] for p in text.pointers], scalars, kernel.tile, constants)
 
 
 def _buffer(s: Store, kernel: Kernel, value: str, state: str) -> str:

@@ -12,11 +12,12 @@ from recgen.algebra.recurrence import Recurrence, steady_update
 from recgen.plan.kernels import Kernel
 from recgen.plan.order import Compute, statements
 
-from .launch import KernelContext, Launch
+from .launch import KernelContext, Launch, host_value
 from .naming import Names
 from .reference import own_factors, read_variable
 from .torch_program import is_scalar
 from .triton_expr import TritonPrinter
+from .triton_lines import sizes_as_numbers
 from .triton_program import COLUMN, TritonText, broadcast, tile_axes
 
 WIDTH = {"m": "K", "v": "V"}
@@ -28,6 +29,7 @@ def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[Ke
     graph = Graph()
     nodes = {q.name: token_value(graph, q, rec.tensors, name=q.name) for q in rec.quantities.values()}
     names = Names(graph, nodes.values(), taken=("scale", "t", "at"))
+    names.set(sizes_as_numbers(graph))
     text = TritonText(names, hidden="st")
     pointers: list[str] = []
     before: list[str] = []
@@ -66,7 +68,7 @@ def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[Ke
             f"tl.store({store.name}_ptr + {place}, {store.name}.to({store.name}_ptr.dtype.element_ty), mask={mask})"
         )
     pointers += [f"{rule.name}_end" for rule in rec.states]
-    scalars = [n.op.name for n in graph if isinstance(n.op, Leaf) and n.op.kind == "scalar" and n.op.name == "scale"]
+    scalars = [names[n] for n in graph if is_scalar(n) and n in {a for m in moving for a in m.args}]
     constants = [c for c in CONSTANTS if c != "CHUNK"]
     arguments = [
         *(f"{p}_ptr" for p in pointers),
@@ -76,7 +78,7 @@ def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[Ke
         *(f"{c}: tl.constexpr" for c in constants),
     ]
     context = KernelContext("_recurrent_forward", "", "v", False, arguments, before, inside, after, False)
-    launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=scalars, constants="")
+    launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=[host_value(s) for s in scalars], constants="")
     return context, launch, helpers | text.helpers
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from recgen.algebra.program import Carry, Leaf, Mask, Node, Rename, Rows, Unrows
@@ -10,6 +11,7 @@ from recgen.plan.order import Compute, statements
 
 from .naming import Names, operand
 from .notes import Note
+from .torch_program import is_scalar
 from .triton_program import COLUMN, EXTENT, TritonText, broadcast, tile_axes, zero_when_padded
 
 WIDTH = {"m": "K", "v": "V"}
@@ -67,12 +69,18 @@ def kernel_text(kernel: Kernel, note: Note) -> KernelText:
     return _Writer(kernel, note).write()
 
 
+def sizes_as_numbers(nodes: Iterable[Node]) -> dict[Node, str]:
+    """Names of the sizes that expressions use: as arguments of their own, in floating point."""
+    return {n: f"float_{n.op.name}" for n in nodes if is_scalar(n) and n.op.name in ("H", "K", "V")}
+
+
 class _Writer:
     def __init__(self, kernel: Kernel, note: Note) -> None:
         self.kernel = kernel
         self.note = note
         self.nodes = kernel.nodes()
         self.names = Names(self.nodes, taken=TAKEN, alias=_same_tile)
+        self.names.set(sizes_as_numbers(self.nodes))
         self.text = TritonText(self.names)
         self.out = KernelText(kernel)
 
@@ -110,8 +118,8 @@ class _Writer:
         for n in self.nodes:
             name = self.names.get(n)
             leaf = n.op if isinstance(n.op, Leaf) else None
-            if leaf and leaf.kind == "scalar":
-                out.scalars.append(leaf.name)
+            if leaf and leaf.kind == "scalar" and n in heads:
+                out.scalars.append(name)
             elif n in heads:
                 out.pointers.append(f"{name}_ptr")
                 at = "head" if not n.axes else f"head * {WIDTH[n.axes[0]]} + {COLUMN[n.axes[0]]}"
