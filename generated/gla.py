@@ -402,7 +402,7 @@ def _chunk_forward(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -417,16 +417,16 @@ def _chunk_forward(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
@@ -434,22 +434,22 @@ def _chunk_forward(
         query = q * scale
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
-        prefix = log_decay + _tile_earlier(log_decay, row, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        suffix = _tile_later(log_decay, row, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
-        scores_all = tl.zeros([C, C], tl.float32)
+        scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(row, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, C, BM)
+            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
-            to_middle = _tile_later(log_decay, row, 2**level, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
+            to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
             decay_to_middle = tl.exp(to_middle)
             key_weighted = k * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
@@ -480,7 +480,7 @@ def _chunk_backward_query(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -495,17 +495,17 @@ def _chunk_backward_query(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
-        slot = first // C + sequence + chunk
+        at = (first + chunk * CHUNK + row) * H + head
+        slot = first // CHUNK + sequence + chunk
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
@@ -513,7 +513,7 @@ def _chunk_backward_query(
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        prefix = log_decay + _tile_earlier(log_decay, row, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query = q * scale
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
@@ -523,20 +523,20 @@ def _chunk_backward_query(
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        suffix = _tile_later(log_decay, row, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
-        d_log_decay_pairs_2 = tl.zeros([C, BM], tl.float32)
-        d_log_decay_pairs_3 = tl.zeros([C, BM], tl.float32)
-        d_query_pairs = tl.zeros([C, BM], tl.float32)
+        d_log_decay_pairs_2 = tl.zeros([CHUNK, BM], tl.float32)
+        d_log_decay_pairs_3 = tl.zeros([CHUNK, BM], tl.float32)
+        d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(row, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, C, BM)
+            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores_all, 0.0)
-            to_middle = _tile_later(log_decay, row, 2**level, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
+            to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
             decay_to_middle = tl.exp(to_middle)
             key_weighted = k * decay_to_middle
             # d_query_weighted[s,t,m] = Σ_i d_similarity[s,t,i] key_weighted[s,i,m]
@@ -544,7 +544,7 @@ def _chunk_backward_query(
             d_decay_from_middle = query * d_query_weighted
             d_from_middle = decay_from_middle * d_decay_from_middle
             d_log_decay_pairs_2 += d_from_middle
-            d_log_decay_pairs_3 += _tile_later(d_from_middle, row, 2**level, C, BM)
+            d_log_decay_pairs_3 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
             d_query_pairs += decay_from_middle * d_query_weighted
         d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None] + d_query_pairs
         d_q = scale * d_query
@@ -555,7 +555,7 @@ def _chunk_backward_query(
             valid,
             feature_valid,
             K,
-            d_prefix + _tile_later(d_prefix, row, C, C, BM) + d_log_decay_pairs_2 + d_log_decay_pairs_3,
+            d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BM) + d_log_decay_pairs_2 + d_log_decay_pairs_3,
         )
         _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
@@ -579,7 +579,7 @@ def _chunk_backward_key(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -594,18 +594,18 @@ def _chunk_backward_key(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
-        slot = first // C + sequence + chunk
+        at = (first + chunk * CHUNK + row) * H + head
+        slot = first // CHUNK + sequence + chunk
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
@@ -614,7 +614,7 @@ def _chunk_backward_key(
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         d_log_decay_part = _load(d_log_decay_part_ptr, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        suffix = _tile_later(log_decay, row, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         d_decay_to_end = k * d_key_decayed
@@ -626,30 +626,30 @@ def _chunk_backward_key(
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         query = q * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
-        prefix = log_decay + _tile_earlier(log_decay, row, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        d_log_decay_pairs = tl.zeros([C, BM], tl.float32)
-        d_key_pairs = tl.zeros([C, BM], tl.float32)
+        d_log_decay_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(row, 2**level)
-            to_middle = _tile_later(log_decay, row, 2**level, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
+            to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
             decay_to_middle = tl.exp(to_middle)
             # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores_all, 0.0)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, C, BM)
+            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
             part_of_d_similarity = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
             d_decay_to_middle = k * part_of_d_similarity
             d_to_middle = decay_to_middle * d_decay_to_middle
-            d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, C, BM)
+            d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
             d_key_pairs += decay_to_middle * part_of_d_similarity
         d_g = (
-            (_tile_earlier(d_suffix, row, C, C, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part)
+            (_tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part)
             * tl.sigmoid(-g)
             / 16
         )
@@ -673,7 +673,7 @@ def _chunk_backward_value(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -688,41 +688,41 @@ def _chunk_backward_value(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        suffix = _tile_later(log_decay, row, C, C, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
         query = q * scale
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        prefix = log_decay + _tile_earlier(log_decay, row, C, C, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        scores_all = tl.zeros([C, C], tl.float32)
+        scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(row, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, C, BM)
+            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
-            to_middle = _tile_later(log_decay, row, 2**level, C, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
+            to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
             decay_to_middle = tl.exp(to_middle)
             key_weighted = k * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
@@ -815,11 +815,11 @@ class _Grid:
     """Sizes that every launch of one call shares, and the launch itself."""
 
     def __init__(self, offsets, sequences, q, v):
-        B, T, H, K = q.shape
+        batch, T, H, K = q.shape
         V = v.shape[-1]
         self.heads, self.sequences, self.device = H, sequences, q.device
         if offsets is None:
-            offsets = T * torch.arange(B + 1)
+            offsets = T * torch.arange(batch + 1)
         self.offsets = offsets.to(self.device)
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
@@ -852,10 +852,10 @@ class _Grid:
 def _launch_forward(size, offsets, scale, q, k, v, g, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
     grid = _Grid(offsets, S.shape[0], q, v)
-    B, T, H, _ = q.shape
+    batch, T, H, _ = q.shape
     V = v.shape[-1]
     products = _products((q, k, v))
-    o = v.new_empty(B, T, H, V)
+    o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
     grid.launch(
         _chunk_forward,
@@ -870,7 +870,7 @@ def _launch_forward(size, offsets, scale, q, k, v, g, S):
             S_end,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         LEVELS=size.bit_length() - 1,
         **products,
     )
@@ -881,9 +881,9 @@ def _launch_forward(size, offsets, scale, q, k, v, g, S):
 def _launch_recurrent(offsets, scale, q, k, v, g, S):
     """As `_launch_forward`, token by token."""
     grid = _Grid(offsets, S.shape[0], q, v)
-    B, T, H, _ = q.shape
+    batch, T, H, _ = q.shape
     V = v.shape[-1]
-    o = v.new_empty(B, T, H, V)
+    o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
     grid.launch(
         _recurrent_forward,
@@ -906,11 +906,11 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
 def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     grid = _Grid(offsets, S.shape[0], q, v)
-    B, T, H, K = q.shape
-    rows = B * T
+    batch, T, H, K = q.shape
+    rows = batch * T
     sequences = S.shape[0]
     products = _products((q, k, v))
-    d_log_decay_part = S.new_empty(B, T, H, K)
+    d_log_decay_part = S.new_empty(batch, T, H, K)
     d_q = torch.empty_like(q)
     S_edges = S.new_empty(rows // size + sequences, *S.shape[1:])
     grid.launch(
@@ -928,7 +928,7 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
             d_q,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         LEVELS=size.bit_length() - 1,
         **products,
     )
@@ -953,7 +953,7 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
             d_S_end,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         LEVELS=size.bit_length() - 1,
         **products,
     )
@@ -971,7 +971,7 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
             d_v,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         LEVELS=size.bit_length() - 1,
         **products,
     )

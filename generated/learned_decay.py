@@ -76,7 +76,7 @@ class State(NamedTuple):
 def _token_values(q, k, v, w, scale):
     """Query, key, value, log-decay of every token, from the inputs and parameters."""
     query = scale * q
-    log_decay = -torch.exp(w)
+    log_decay = -torch.exp(w.clamp(max=80))
     return query, k, v, log_decay
 
 
@@ -133,7 +133,7 @@ def _chunk_forward_torch(q, k, v, w, scale, S, size):
     row = torch.arange(size, dtype=q.dtype, device=q.device)
     chunk = torch.arange(-(-T // size), dtype=q.dtype, device=q.device)
     length = (T - size * chunk).clamp(max=size)  # rows of each chunk
-    log_decay = -torch.exp(w)
+    log_decay = -torch.exp(w.clamp(max=80))
     rows_total = length  # rows_total = #{t}
     total = log_decay[:, None] * rows_total
     chunk_decay = torch.exp(total)
@@ -165,7 +165,7 @@ def _chunk_backward_torch(q, k, v, w, scale, S, d_o, d_S, size):
     row = torch.arange(size, dtype=q.dtype, device=q.device)
     chunk = torch.arange(-(-T // size), dtype=q.dtype, device=q.device)
     length = (T - size * chunk).clamp(max=size)  # rows of each chunk
-    log_decay = -torch.exp(w)
+    log_decay = -torch.exp(w.clamp(max=80))
     rows_total = length  # rows_total = #{t}
     total = log_decay[:, None] * rows_total
     chunk_decay = torch.exp(total)
@@ -304,7 +304,7 @@ def _chunk_forward(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -318,17 +318,17 @@ def _chunk_forward(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     log_decay = tl.load(log_decay_ptr + head)
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
@@ -374,7 +374,7 @@ def _chunk_backward_query(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -388,19 +388,19 @@ def _chunk_backward_query(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     log_decay = tl.load(log_decay_ptr + head)
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_forward = tl.zeros([1], tl.float32)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
-        slot = first // C + sequence + chunk
+        at = (first + chunk * CHUNK + row) * H + head
+        slot = first // CHUNK + sequence + chunk
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
@@ -457,7 +457,7 @@ def _chunk_backward_key(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -471,20 +471,20 @@ def _chunk_backward_key(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     log_decay = tl.load(log_decay_ptr + head)
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_reverse = tl.zeros([1], tl.float32)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
-        slot = first // C + sequence + chunk
+        at = (first + chunk * CHUNK + row) * H + head
+        slot = first // CHUNK + sequence + chunk
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -543,7 +543,7 @@ def _chunk_backward_value(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -557,18 +557,18 @@ def _chunk_backward_value(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     log_decay = tl.load(log_decay_ptr + head)
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
@@ -669,11 +669,11 @@ class _Grid:
     """Sizes that every launch of one call shares, and the launch itself."""
 
     def __init__(self, offsets, sequences, q, v):
-        B, T, H, K = q.shape
+        batch, T, H, K = q.shape
         V = v.shape[-1]
         self.heads, self.sequences, self.device = H, sequences, q.device
         if offsets is None:
-            offsets = T * torch.arange(B + 1)
+            offsets = T * torch.arange(batch + 1)
         self.offsets = offsets.to(self.device)
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
@@ -707,11 +707,11 @@ def _launch_forward(size, offsets, scale, q, k, v, w, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
     grid = _Grid(offsets, S.shape[0], q, v)
     w = w.float()
-    log_decay = -torch.exp(w)
-    B, T, H, _ = q.shape
+    log_decay = -torch.exp(w.clamp(max=80))
+    batch, T, H, _ = q.shape
     V = v.shape[-1]
     products = _products((q, k, v))
-    o = v.new_empty(B, T, H, V)
+    o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
     grid.launch(
         _chunk_forward,
@@ -726,7 +726,7 @@ def _launch_forward(size, offsets, scale, q, k, v, w, S):
             S_end,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
@@ -737,10 +737,10 @@ def _launch_recurrent(offsets, scale, q, k, v, w, S):
     """As `_launch_forward`, token by token."""
     grid = _Grid(offsets, S.shape[0], q, v)
     w = w.float()
-    log_decay = -torch.exp(w)
-    B, T, H, _ = q.shape
+    log_decay = -torch.exp(w.clamp(max=80))
+    batch, T, H, _ = q.shape
     V = v.shape[-1]
-    o = v.new_empty(B, T, H, V)
+    o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
     grid.launch(
         _recurrent_forward,
@@ -764,9 +764,9 @@ def _launch_backward(size, offsets, scale, q, k, v, w, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     grid = _Grid(offsets, S.shape[0], q, v)
     w = w.float()
-    log_decay = -torch.exp(w)
-    B, T, H, _ = q.shape
-    rows = B * T
+    log_decay = -torch.exp(w.clamp(max=80))
+    batch, T, H, _ = q.shape
+    rows = batch * T
     sequences = S.shape[0]
     tiles_m = grid.tiles["m"]
     products = _products((q, k, v))
@@ -791,7 +791,7 @@ def _launch_backward(size, offsets, scale, q, k, v, w, S, d_o, d_S):
             scale,
             sequences,
         ),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
@@ -817,7 +817,7 @@ def _launch_backward(size, offsets, scale, q, k, v, w, S, d_o, d_S):
             scale,
             sequences,
         ),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
@@ -834,12 +834,12 @@ def _launch_backward(size, offsets, scale, q, k, v, w, S, d_o, d_S):
             d_v,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
     d_log_decay = d_log_decay_forward.sum((0, 1)) + d_log_decay_reverse.sum((0, 1))
-    log_decay = -torch.exp(w)
+    log_decay = -torch.exp(w.clamp(max=80))
     d_w = log_decay * d_log_decay
     return (
         d_q,

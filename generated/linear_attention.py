@@ -261,7 +261,7 @@ def _chunk_forward(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -275,17 +275,17 @@ def _chunk_forward(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
@@ -323,7 +323,7 @@ def _chunk_backward_query(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -337,17 +337,17 @@ def _chunk_backward_query(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr, at, channel, valid, channel_valid, V)
@@ -390,7 +390,7 @@ def _chunk_backward_key(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -404,18 +404,18 @@ def _chunk_backward_key(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_z = tl.load(d_z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
         n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
@@ -459,7 +459,7 @@ def _chunk_backward_value(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -473,17 +473,17 @@ def _chunk_backward_value(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
@@ -580,11 +580,11 @@ class _Grid:
     """Sizes that every launch of one call shares, and the launch itself."""
 
     def __init__(self, offsets, sequences, q, v):
-        B, T, H, K = q.shape
+        batch, T, H, K = q.shape
         V = v.shape[-1]
         self.heads, self.sequences, self.device = H, sequences, q.device
         if offsets is None:
-            offsets = T * torch.arange(B + 1)
+            offsets = T * torch.arange(batch + 1)
         self.offsets = offsets.to(self.device)
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
@@ -617,11 +617,11 @@ class _Grid:
 def _launch_forward(size, offsets, scale, q, k, v, S, z):
     """The output, the final state, and what the backward pass needs besides the inputs."""
     grid = _Grid(offsets, S.shape[0], q, v)
-    B, T, H, _ = q.shape
+    batch, T, H, _ = q.shape
     V = v.shape[-1]
     products = _products((q, k, v))
-    o = v.new_empty(B, T, H, V)
-    n = S.new_empty(B, T, H)
+    o = v.new_empty(batch, T, H, V)
+    n = S.new_empty(batch, T, H)
     S_end = torch.empty_like(S)
     z_end = torch.empty_like(z)
     grid.launch(
@@ -639,7 +639,7 @@ def _launch_forward(size, offsets, scale, q, k, v, S, z):
             z_end,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
@@ -659,10 +659,10 @@ def _launch_forward(size, offsets, scale, q, k, v, S, z):
 def _launch_recurrent(offsets, scale, q, k, v, S, z):
     """As `_launch_forward`, token by token."""
     grid = _Grid(offsets, S.shape[0], q, v)
-    B, T, H, _ = q.shape
+    batch, T, H, _ = q.shape
     V = v.shape[-1]
-    o = v.new_empty(B, T, H, V)
-    n = S.new_empty(B, T, H)
+    o = v.new_empty(batch, T, H, V)
+    n = S.new_empty(batch, T, H)
     S_end = torch.empty_like(S)
     z_end = torch.empty_like(z)
     grid.launch(
@@ -715,7 +715,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o, d_S, d_z):
             d_q,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
@@ -739,7 +739,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o, d_S, d_z):
             d_z_end,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
@@ -756,7 +756,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o, d_S, d_z):
             d_v,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 

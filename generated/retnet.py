@@ -292,7 +292,7 @@ def _chunk_forward(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -306,17 +306,17 @@ def _chunk_forward(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     log_decay = tl.load(log_decay_ptr + head)
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
@@ -358,7 +358,7 @@ def _chunk_backward_query(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -372,17 +372,17 @@ def _chunk_backward_query(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     log_decay = tl.load(log_decay_ptr + head)
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
@@ -426,7 +426,7 @@ def _chunk_backward_key(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -440,18 +440,18 @@ def _chunk_backward_key(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     log_decay = tl.load(log_decay_ptr + head)
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
@@ -495,7 +495,7 @@ def _chunk_backward_value(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -509,18 +509,18 @@ def _chunk_backward_value(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     log_decay = tl.load(log_decay_ptr + head)
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
@@ -621,11 +621,11 @@ class _Grid:
     """Sizes that every launch of one call shares, and the launch itself."""
 
     def __init__(self, offsets, sequences, q, v):
-        B, T, H, K = q.shape
+        batch, T, H, K = q.shape
         V = v.shape[-1]
         self.heads, self.sequences, self.device = H, sequences, q.device
         if offsets is None:
-            offsets = T * torch.arange(B + 1)
+            offsets = T * torch.arange(batch + 1)
         self.offsets = offsets.to(self.device)
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
@@ -660,10 +660,10 @@ def _launch_forward(size, offsets, scale, q, k, v, S):
     grid = _Grid(offsets, S.shape[0], q, v)
     h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
     log_decay = torch.log1p(-torch.exp2(-h - 5))
-    B, T, H, _ = q.shape
+    batch, T, H, _ = q.shape
     V = v.shape[-1]
     products = _products((q, k, v))
-    o = v.new_empty(B, T, H, V)
+    o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
     grid.launch(
         _chunk_forward,
@@ -678,7 +678,7 @@ def _launch_forward(size, offsets, scale, q, k, v, S):
             S_end,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
@@ -690,9 +690,9 @@ def _launch_recurrent(offsets, scale, q, k, v, S):
     grid = _Grid(offsets, S.shape[0], q, v)
     h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
     log_decay = torch.log1p(-torch.exp2(-h - 5))
-    B, T, H, _ = q.shape
+    batch, T, H, _ = q.shape
     V = v.shape[-1]
-    o = v.new_empty(B, T, H, V)
+    o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
     grid.launch(
         _recurrent_forward,
@@ -731,7 +731,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, d_o, d_S):
             d_q,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
@@ -750,7 +750,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, d_o, d_S):
             d_S_end,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
@@ -767,7 +767,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, d_o, d_S):
             d_v,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 

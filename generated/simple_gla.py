@@ -354,7 +354,7 @@ def _chunk_forward(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -368,16 +368,16 @@ def _chunk_forward(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         g = tl.load(g_ptr + at, mask=valid, other=0.0).to(tl.float32)
@@ -421,7 +421,7 @@ def _chunk_backward_query(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -435,17 +435,17 @@ def _chunk_backward_query(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
-        slot = first // C + sequence + chunk
+        at = (first + chunk * CHUNK + row) * H + head
+        slot = first // CHUNK + sequence + chunk
         g = tl.load(g_ptr + at, mask=valid, other=0.0).to(tl.float32)
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
@@ -497,7 +497,7 @@ def _chunk_backward_key(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -511,18 +511,18 @@ def _chunk_backward_key(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
-        slot = first // C + sequence + chunk
+        at = (first + chunk * CHUNK + row) * H + head
+        slot = first // CHUNK + sequence + chunk
         g = tl.load(g_ptr + at, mask=valid, other=0.0).to(tl.float32)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
@@ -578,7 +578,7 @@ def _chunk_backward_value(
     H,
     K: tl.constexpr,
     V: tl.constexpr,
-    C: tl.constexpr,
+    CHUNK: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
@@ -592,17 +592,17 @@ def _chunk_backward_value(
     sequence = program // TILES // H
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
-    row = tl.arange(0, C)
+    row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    chunks = tl.cdiv(length, C)
+    chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * C, C)
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
-        at = (first + chunk * C + row) * H + head
+        at = (first + chunk * CHUNK + row) * H + head
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         g = tl.load(g_ptr + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
@@ -702,11 +702,11 @@ class _Grid:
     """Sizes that every launch of one call shares, and the launch itself."""
 
     def __init__(self, offsets, sequences, q, v):
-        B, T, H, K = q.shape
+        batch, T, H, K = q.shape
         V = v.shape[-1]
         self.heads, self.sequences, self.device = H, sequences, q.device
         if offsets is None:
-            offsets = T * torch.arange(B + 1)
+            offsets = T * torch.arange(batch + 1)
         self.offsets = offsets.to(self.device)
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
@@ -739,10 +739,10 @@ class _Grid:
 def _launch_forward(size, offsets, scale, q, k, v, g, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
     grid = _Grid(offsets, S.shape[0], q, v)
-    B, T, H, _ = q.shape
+    batch, T, H, _ = q.shape
     V = v.shape[-1]
     products = _products((q, k, v))
-    o = v.new_empty(B, T, H, V)
+    o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
     grid.launch(
         _chunk_forward,
@@ -757,7 +757,7 @@ def _launch_forward(size, offsets, scale, q, k, v, g, S):
             S_end,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
@@ -767,9 +767,9 @@ def _launch_forward(size, offsets, scale, q, k, v, g, S):
 def _launch_recurrent(offsets, scale, q, k, v, g, S):
     """As `_launch_forward`, token by token."""
     grid = _Grid(offsets, S.shape[0], q, v)
-    B, T, H, _ = q.shape
+    batch, T, H, _ = q.shape
     V = v.shape[-1]
-    o = v.new_empty(B, T, H, V)
+    o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
     grid.launch(
         _recurrent_forward,
@@ -792,12 +792,12 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
 def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     grid = _Grid(offsets, S.shape[0], q, v)
-    B, T, H, _ = q.shape
-    rows = B * T
+    batch, T, H, _ = q.shape
+    rows = batch * T
     sequences = S.shape[0]
     tiles_m = grid.tiles["m"]
     products = _products((q, k, v))
-    d_log_decay_forward = S.new_empty(tiles_m, B, T, H)
+    d_log_decay_forward = S.new_empty(tiles_m, batch, T, H)
     d_q = torch.empty_like(q)
     S_edges = S.new_empty(rows // size + sequences, *S.shape[1:])
     grid.launch(
@@ -818,11 +818,11 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
             scale,
             rows,
         ),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
-    d_log_decay_reverse = S.new_empty(tiles_m, B, T, H)
+    d_log_decay_reverse = S.new_empty(tiles_m, batch, T, H)
     d_k = torch.empty_like(k)
     d_S_end = torch.empty_like(d_S)
     grid.launch(
@@ -844,7 +844,7 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
             scale,
             rows,
         ),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
@@ -861,7 +861,7 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
             d_v,
         ),
         (scale,),
-        C=size,
+        CHUNK=size,
         **products,
     )
 
