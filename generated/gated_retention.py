@@ -206,6 +206,7 @@ def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
     d_query = decay_to_row[..., :, None] * d_query_decayed + d_similarity @ key
     d_q = scale * _unrows(d_query, T)
     d_key_decayed = value @ d_S.mT  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+    # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
     d_key = decay_to_end[..., :, None] * d_key_decayed + d_similarity.mT @ query
     d_k = _unrows(d_key, T)
     d_decay_to_end = (key * d_key_decayed).sum(-1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
@@ -551,6 +552,7 @@ def _chunk_backward_key(
         d_pair_decay = similarity * d_weighted
         d_between = pair_decay * d_pair_decay
         d_similarity = pair_decay * d_weighted
+        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
         prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)

@@ -295,8 +295,9 @@ def _chunk_backward_torch(q, k, v, g, r, scale, S, d_o, d_S, size):
         # d_query_weighted[s,t,m] = Σ_i d_similarity[s,t,i] key_weighted[s,i,m]
         d_query_weighted = d_similarity @ key_weighted
         query_weighted = query * decay_from_middle
-        part_of_d_similarity = d_similarity.mT @ query_weighted  # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
-        d_decay_to_middle = key * part_of_d_similarity
+        # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+        d_key_weighted = d_similarity.mT @ query_weighted
+        d_decay_to_middle = key * d_key_weighted
         d_to_middle = decay_to_middle * d_decay_to_middle
         d_decay_from_middle = query * d_query_weighted
         d_from_middle = decay_from_middle * d_decay_from_middle
@@ -304,19 +305,19 @@ def _chunk_backward_torch(q, k, v, g, r, scale, S, d_o, d_S, size):
         similarity = query_weighted @ key_weighted.mT
         # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
         scores = torch.where(siblings, similarity, 0)
-        # Σ_t decay_from_middle_2[s,t,c] d_o[t,c] scores[s,t,i]
-        part_of_decay_from_middle_2_2 = scores.mT @ part_of_decay_from_middle_2
+        # d_value_weighted[s,t,c] = Σ_j decay_from_middle_2[s,j,c] d_o[j,c] scores[s,j,t]
+        d_value_weighted = scores.mT @ part_of_decay_from_middle_2
         # d_decay_from_middle_2[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
         d_decay_from_middle_2 = (scores @ value_weighted) * d_o_rows
         d_from_middle_2 = decay_from_middle_2 * d_decay_from_middle_2
-        d_decay_to_middle_2 = value * part_of_decay_from_middle_2_2
+        d_decay_to_middle_2 = value * d_value_weighted
         d_to_middle_2 = decay_to_middle_2 * d_decay_to_middle_2
         d_query_pairs = d_query_pairs + decay_from_middle * d_query_weighted
         d_log_decay_key_pairs = d_log_decay_key_pairs + _earlier(d_to_middle, half, dim=-2)
         d_log_decay_key_pairs_2 = d_log_decay_key_pairs_2 + d_from_middle
         d_log_decay_key_pairs_3 = d_log_decay_key_pairs_3 + _later(d_from_middle, half, dim=-2)
-        d_key_pairs = d_key_pairs + decay_to_middle * part_of_d_similarity
-        d_value_pairs = d_value_pairs + decay_to_middle_2 * part_of_decay_from_middle_2_2
+        d_key_pairs = d_key_pairs + decay_to_middle * d_key_weighted
+        d_value_pairs = d_value_pairs + decay_to_middle_2 * d_value_weighted
         d_log_decay_value_pairs = d_log_decay_value_pairs + d_from_middle_2
         d_log_decay_value_pairs_2 = d_log_decay_value_pairs_2 + _later(d_from_middle_2, half, dim=-2)
         d_log_decay_value_pairs_3 = d_log_decay_value_pairs_3 + _earlier(d_to_middle_2, half, dim=-2)
@@ -855,12 +856,12 @@ def _chunk_backward_key(
             from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
-            # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
-            part_of_d_similarity = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
-            d_decay_to_middle = k * part_of_d_similarity
+            # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_decay_to_middle = k * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_log_decay_key_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
-            d_key_pairs += decay_to_middle * part_of_d_similarity
+            d_key_pairs += decay_to_middle * d_key_weighted
         d_g = (
             (
                 _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM)
@@ -981,15 +982,15 @@ def _chunk_backward_value(
             similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
-            # Σ_t decay_from_middle_2[s,t,c] d_o[t,c] scores[s,t,i]
-            part_of_decay_from_middle_2 = _dot(tl.trans(scores), decay_from_middle_2 * d_o, DOT, PRECISION)
+            # d_value_weighted[s,t,c] = Σ_j decay_from_middle_2[s,j,c] d_o[j,c] scores[s,j,t]
+            d_value_weighted = _dot(tl.trans(scores), decay_from_middle_2 * d_o, DOT, PRECISION)
             value_weighted = v * decay_to_middle_2
             # d_decay_from_middle_2[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
             d_decay_from_middle_2 = _dot(scores, value_weighted, DOT, PRECISION) * d_o
             d_from_middle_2 = decay_from_middle_2 * d_decay_from_middle_2
-            d_decay_to_middle_2 = v * part_of_decay_from_middle_2
+            d_decay_to_middle_2 = v * d_value_weighted
             d_to_middle_2 = decay_to_middle_2 * d_decay_to_middle_2
-            d_value_pairs += decay_to_middle_2 * part_of_decay_from_middle_2
+            d_value_pairs += decay_to_middle_2 * d_value_weighted
             d_log_decay_value_pairs += d_from_middle_2
             d_log_decay_value_pairs_2 += _tile_later(d_from_middle_2, row, 2**level, CHUNK, BV)
             d_log_decay_value_pairs_3 += _tile_earlier(d_to_middle_2, row, 2**level, CHUNK, BV)

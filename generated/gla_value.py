@@ -239,15 +239,15 @@ def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
         d_scores = part_of_decay_from_middle @ value_weighted.mT
         # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
         scores = torch.where(siblings, similarity, 0)
-        # Σ_t decay_from_middle[s,t,c] d_o[t,c] scores[s,t,i]
-        part_of_decay_from_middle_2 = scores.mT @ part_of_decay_from_middle
+        # d_value_weighted[s,t,c] = Σ_j decay_from_middle[s,j,c] d_o[j,c] scores[s,j,t]
+        d_value_weighted = scores.mT @ part_of_decay_from_middle
         # d_decay_from_middle[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
         d_decay_from_middle = (scores @ value_weighted) * d_o_rows
         d_from_middle = decay_from_middle * d_decay_from_middle
-        d_decay_to_middle = value * part_of_decay_from_middle_2
+        d_decay_to_middle = value * d_value_weighted
         d_to_middle = decay_to_middle * d_decay_to_middle
         d_similarity_pairs = d_similarity_pairs + torch.where(siblings, d_scores, 0)
-        d_value_pairs = d_value_pairs + decay_to_middle * part_of_decay_from_middle_2
+        d_value_pairs = d_value_pairs + decay_to_middle * d_value_weighted
         d_log_decay_pairs = d_log_decay_pairs + d_from_middle
         d_log_decay_pairs_2 = d_log_decay_pairs_2 + _later(d_from_middle, half, dim=-2)
         d_log_decay_pairs_3 = d_log_decay_pairs_3 + _earlier(d_to_middle, half, dim=-2)
@@ -760,15 +760,15 @@ def _chunk_backward_value(
             decay_from_middle = tl.exp(from_middle)
             # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
-            # Σ_t decay_from_middle[s,t,c] d_o[t,c] scores[s,t,i]
-            part_of_decay_from_middle = _dot(tl.trans(scores), decay_from_middle * d_o, DOT, PRECISION)
+            # d_value_weighted[s,t,c] = Σ_j decay_from_middle[s,j,c] d_o[j,c] scores[s,j,t]
+            d_value_weighted = _dot(tl.trans(scores), decay_from_middle * d_o, DOT, PRECISION)
             value_weighted = v * decay_to_middle
             # d_decay_from_middle[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
             d_decay_from_middle = _dot(scores, value_weighted, DOT, PRECISION) * d_o
             d_from_middle = decay_from_middle * d_decay_from_middle
-            d_decay_to_middle = v * part_of_decay_from_middle
+            d_decay_to_middle = v * d_value_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
-            d_value_pairs += decay_to_middle * part_of_decay_from_middle
+            d_value_pairs += decay_to_middle * d_value_weighted
             d_log_decay_pairs += d_from_middle
             d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BV)
             d_log_decay_pairs_3 += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BV)

@@ -246,8 +246,9 @@ def _chunk_backward_torch(q, v, g, scale, S, d_o, d_S, size):
         # d_query_weighted[s,t,m] = Σ_i d_similarity[s,t,i] key_weighted[s,i,m]
         d_query_weighted = d_similarity @ key_weighted
         query_weighted = query * decay_from_middle
-        part_of_d_similarity = d_similarity.mT @ query_weighted  # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
-        d_decay_to_middle = key * part_of_d_similarity
+        # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+        d_key_weighted = d_similarity.mT @ query_weighted
+        d_decay_to_middle = key * d_key_weighted
         d_to_middle = decay_to_middle * d_decay_to_middle
         d_decay_from_middle = query * d_query_weighted
         d_from_middle = decay_from_middle * d_decay_from_middle
@@ -256,7 +257,7 @@ def _chunk_backward_torch(q, v, g, scale, S, d_o, d_S, size):
         # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
         scores = torch.where(siblings, similarity, 0)
         d_query_pairs = d_query_pairs + decay_from_middle * d_query_weighted
-        d_key_pairs = d_key_pairs + decay_to_middle * part_of_d_similarity
+        d_key_pairs = d_key_pairs + decay_to_middle * d_key_weighted
         d_log_decay_pairs = d_log_decay_pairs + _earlier(d_to_middle, half, dim=-2)
         d_log_decay_pairs_2 = d_log_decay_pairs_2 + d_from_middle
         d_log_decay_pairs_3 = d_log_decay_pairs_3 + _later(d_from_middle, half, dim=-2)
@@ -638,11 +639,11 @@ def _chunk_backward_key(
             from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
-            # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
-            part_of_d_similarity = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
-            d_decay_to_middle = key * part_of_d_similarity
+            # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_decay_to_middle = key * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
-            d_key_pairs += decay_to_middle * part_of_d_similarity
+            d_key_pairs += decay_to_middle * d_key_weighted
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
         d_g = -d_key * tl.sigmoid(-g) * tl.sigmoid(g) + (

@@ -201,6 +201,7 @@ def _chunk_backward_torch(q, k, v, scale, S, d_o, d_S, size):
     d_query = decay_to_row[..., :, None] * d_query_decayed + d_similarity @ key
     d_q = scale * _unrows(d_query, T)
     d_key_decayed = value @ d_S.mT  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+    # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
     d_key = decay_to_end[..., :, None] * d_key_decayed + d_similarity.mT @ query
     d_k = _unrows(d_key, T)
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
@@ -471,6 +472,7 @@ def _chunk_backward_key(
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = pair_decay * d_weighted
         query = q * scale
+        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total

@@ -230,6 +230,7 @@ def _chunk_backward_torch(C, B, x, dt, D, A_log, dt_bias, scale, S, d_o, d_S, si
     d_query = decay_to_row[..., :, None] * d_query_decayed + d_similarity @ key
     d_C = scale * _unrows(d_query, T)
     d_key_decayed = value @ d_S.mT  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+    # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
     d_key = decay_to_end[..., :, None] * d_key_decayed + d_similarity.mT @ query
     tokens_of_d_key = _unrows(d_key, T)
     d_B = tokens_of_d_key * F.softplus(dt[..., None] + dt_bias[..., None], threshold=40)
@@ -603,6 +604,7 @@ def _chunk_backward_key(
         d_pair_decay = similarity * d_weighted
         d_between = pair_decay * d_pair_decay
         d_similarity = pair_decay * d_weighted
+        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
         d_B = d_key * _softplus(dt[:, None] + dt_bias)
         prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
@@ -1389,8 +1391,8 @@ def _initial(H, generator=None):
     """The initial value of every parameter, in float32."""
     return {
         "D": torch.full((H,), float(1)),
-        "A_log": torch.log((1 + (16 - 1) * torch.rand((H,), generator=generator))),
-        "dt_bias": torch.log(torch.expm1((0.001 * (0.1 / 0.001) ** torch.rand((H,), generator=generator)))),
+        "A_log": torch.log(1 + (16 - 1) * torch.rand((H,), generator=generator)),
+        "dt_bias": torch.log(torch.expm1(0.001 * (0.1 / 0.001) ** torch.rand((H,), generator=generator))),
     }
 
 

@@ -251,8 +251,9 @@ def _chunk_backward_torch(k, v, r, w, u, scale, S, d_o, d_S, size):
         # d_query_weighted[s,t,m] = Σ_i d_similarity[s,t,i] key_weighted[s,i,m]
         d_query_weighted = d_similarity @ key_weighted
         query_weighted = query * decay_from_middle
-        part_of_d_similarity = d_similarity.mT @ query_weighted  # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
-        d_decay_to_middle = key * part_of_d_similarity
+        # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+        d_key_weighted = d_similarity.mT @ query_weighted
+        d_decay_to_middle = key * d_key_weighted
         d_to_middle = decay_to_middle * d_decay_to_middle
         d_decay_from_middle = query * d_query_weighted
         d_from_middle = decay_from_middle * d_decay_from_middle
@@ -263,7 +264,7 @@ def _chunk_backward_torch(k, v, r, w, u, scale, S, d_o, d_S, size):
         d_query_pairs = d_query_pairs + decay_from_middle * d_query_weighted
         sum_of_rows_later = sum_of_rows_later + rows_later[..., :, None] * d_to_middle
         sum_of_rows_earlier = sum_of_rows_earlier + rows_earlier[..., :, None] * d_from_middle
-        d_key_pairs = d_key_pairs + decay_to_middle * part_of_d_similarity
+        d_key_pairs = d_key_pairs + decay_to_middle * d_key_weighted
         scores_all = scores_all + scores
     d_query = decay_to_row * d_query_decayed + u[:, None, None, :] * key * d_self_score[..., :, None] + d_query_pairs
     d_r = scale * _unrows(d_query, T)
@@ -623,12 +624,12 @@ def _chunk_backward_key(
             from_middle = log_decay[None, :] * rows_earlier[:, None]
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
-            # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
-            part_of_d_similarity = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
-            d_decay_to_middle = k * part_of_d_similarity
+            # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_decay_to_middle = k * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             sum_of_rows_later += rows_later[:, None] * d_to_middle
-            d_key_pairs += decay_to_middle * part_of_d_similarity
+            d_key_pairs += decay_to_middle * d_key_weighted
         d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None] + d_key_pairs
         d_log_decay_reverse += (
             tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)

@@ -31,8 +31,8 @@ Alias = Callable[[Node], bool]
 
 
 def renamed(node: Node) -> bool:
-    """Renamed rows are the rows themselves."""
-    return isinstance(node.op, Rename)
+    """Renamed rows are the rows themselves, unless they have a name of their own."""
+    return isinstance(node.op, Rename) and not node.name
 
 
 class Names:

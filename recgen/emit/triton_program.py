@@ -140,7 +140,8 @@ class TritonText:
 
     @_text.register
     def _(self, op: Mask, node: Node) -> str:
-        keep = {"causal": "row[:, None] >= row[None, :]", "strict": "row[:, None] > row[None, :]"}.get(op.kind, "siblings")
+        relation = {"causal": ">=", "strict": ">"}
+        keep = "siblings" if op.kind == "siblings" else f"row[:, None] {relation[op.kind]} row[None, :]"
         return f"tl.where({keep}, {self.use(node.args[0])}, 0.0)"
 
     @_text.register

@@ -125,6 +125,8 @@ class Profile:
             sizes = {"H": H, "K": K, "V": V}
             for name, tensor in sample.items():
                 sizes.update(zip(self.axes(name), tensor.shape, strict=True))
+            for letters, state in zip(self.state.values(), self._final(sample, None), strict=True):
+                sizes.update(zip(letters, state.shape, strict=True))
             self._levels[key] = sizes
         return {**self._levels[key], "B": B, "T": T}
 
