@@ -81,8 +81,6 @@ class State(NamedTuple):
 def _token_values(q, k, v, scale):
     """Query, key, value of every token, from the inputs and parameters."""
     K = q.shape[-1]
-    h = torch.arange(q.shape[-2], dtype=q.dtype, device=q.device)
-    part_of_x = torch.full_like(h, 1)
     query = scale * torch.cat(
         (
             torch.full_like((K**-0.25 * q)[..., :1], 1.0),
@@ -152,8 +150,6 @@ def _chunk_forward_torch(q, k, v, scale, S, z, size):
     """The output and the final state."""
     T = q.shape[1]
     K = q.shape[-1]
-    h = torch.arange(q.shape[-2], dtype=q.dtype, device=q.device)
-    part_of_x = torch.full_like(h, 1)
     key_features = torch.cat(
         (
             torch.full_like((K**-0.25 * k)[..., :1], 1.0),
@@ -187,8 +183,6 @@ def _chunk_backward_torch(q, k, v, scale, S, z, d_o, d_S, d_z, size):
     """The gradients of the inputs, parameters and initial state, given those of the output and the final state."""
     T = q.shape[1]
     K = q.shape[-1]
-    h = torch.arange(q.shape[-2], dtype=q.dtype, device=q.device)
-    part_of_x = torch.full_like(h, 1)
     key_features = torch.cat(
         (
             torch.full_like((K**-0.25 * k)[..., :1], 1.0),
@@ -663,8 +657,6 @@ def _given(q, k, scale):
     q = q.float()
     k = k.float()
     K = q.shape[-1]
-    h = torch.arange(q.shape[-2], dtype=q.dtype, device=q.device)
-    part_of_x = torch.full_like(h, 1)
     query_features = scale * torch.cat(
         (
             torch.full_like((K**-0.25 * q)[..., :1], 1.0),
@@ -772,7 +764,6 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o, d_S, d_z):
     query_features, key_features = _given(q, k, scale)
     grid = _Grid(offsets, S.shape[0], query_features, v)
     K = q.shape[-1]
-    h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
     batch, T, H, M = query_features.shape
     products = _products((q, k, v))
     d_query_features_rows = S.new_empty(batch, T, H, M)

@@ -173,7 +173,7 @@ def _chunk_forward_torch(q, k, v, g, r, scale, S, size):
     total = log_decay_key.sum(-2)  # total[m] = Σ_t ℓ_key[t,m]
     log_decay_value = _rows(F.logsigmoid(r) / 16, size)
     total_2 = log_decay_value.sum(-2)  # total_2[c] = Σ_t ℓ_value[t,c]
-    chunk_decay = torch.exp((total[..., :, None] + total_2[..., None, :]))
+    chunk_decay = torch.exp(total[..., :, None] + total_2[..., None, :])
     key = _rows(k, size)
     suffix = _later(log_decay_key, size, dim=-2)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
     decay_to_end = torch.exp(suffix)
@@ -224,7 +224,7 @@ def _chunk_backward_torch(q, k, v, g, r, scale, S, d_o, d_S, size):
     total = log_decay_key.sum(-2)  # total[m] = Σ_t ℓ_key[t,m]
     log_decay_value = _rows(F.logsigmoid(r) / 16, size)
     total_2 = log_decay_value.sum(-2)  # total_2[c] = Σ_t ℓ_value[t,c]
-    chunk_decay = torch.exp((total[..., :, None] + total_2[..., None, :]))
+    chunk_decay = torch.exp(total[..., :, None] + total_2[..., None, :])
     key = _rows(k, size)
     suffix = _later(log_decay_key, size, dim=-2)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
     decay_to_end = torch.exp(suffix)
@@ -519,7 +519,7 @@ def _chunk_forward(
         decay_to_row_2 = tl.exp(prefix_2)
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp((total[:, None] + total_2[None, :]))
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
@@ -622,7 +622,7 @@ def _chunk_backward_query(
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp((total[:, None] + total_2[None, :]))
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
@@ -734,7 +734,7 @@ def _chunk_backward_output(
         d_prefix_2 = decay_to_row_2 * d_decay_to_row_2
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp((total[:, None] + total_2[None, :]))
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
@@ -820,7 +820,7 @@ def _chunk_backward_key(
         d_suffix = decay_to_end * d_decay_to_end
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp((total[:, None] + total_2[None, :]))
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         d_chunk_decay = d_S * S
         d_total = tl.sum(chunk_decay * d_chunk_decay, 1)  # d_total[m] = Σ_c chunk_decay[m,c] d_chunk_decay[m,c]
         query = q * scale
@@ -946,7 +946,7 @@ def _chunk_backward_value(
         d_suffix_2 = decay_to_end_2 * d_decay_to_end_2
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp((total[:, None] + total_2[None, :]))
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         d_chunk_decay = d_S * S
         d_total_2 = tl.sum(chunk_decay * d_chunk_decay, 0)  # d_total_2[c] = Σ_m chunk_decay[m,c] d_chunk_decay[m,c]
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]

@@ -17,7 +17,7 @@ from recgen import __version__
 from recgen.algebra.derive import Derivation
 from recgen.algebra.features import widths_of
 from recgen.algebra.mathtext import module_equations
-from recgen.algebra.program import Leaf, Map, Node, Op, Slice, Unflatten, topological
+from recgen.algebra.program import Concat, Leaf, Node, Op, Slice, Unflatten, topological
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.widths import changes_width, width
 from recgen.plan.kernels import Plan
@@ -27,6 +27,7 @@ from recgen.spec.model import HEAD, SIZES, Spec, Tensor
 
 from .kernel_helpers import helper_sources
 from .launch import Launch, epilogue_lines, given_lines, kernel_contexts, prologue_lines
+from .naming import is_constant
 from .notes import Note, Notes
 from .python_expr import PythonPrinter
 from .recurrent import recurrent_kernel
@@ -300,7 +301,7 @@ def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> l
     used = {n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("index", "scalar")}
     sizes = [w for n in topological(nodes) for w in _widths_used(n.op)]
     used |= {s.name for w in sizes for s in w.free_symbols}
-    if any(isinstance(n.op, Map) and not n.op.expr.free_symbols for n in topological(nodes)):
+    if any(is_constant(a) for n in topological(nodes) if not isinstance(n.op, Concat) for a in n.args):
         used.add("h")  # a constant is one value per head
     lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
     if "h" in used:

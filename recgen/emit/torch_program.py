@@ -35,7 +35,7 @@ from recgen.algebra.program import (
     placeholder,
 )
 
-from .naming import Names, atom, operand
+from .naming import Names, atom, inside, is_constant, operand
 from .python_expr import PythonPrinter
 from .torch_expr import TorchPrinter
 
@@ -89,9 +89,10 @@ class TorchText:
 
     @_text.register
     def _(self, op: Map, node: Node) -> str:
+        symbols = list(map(placeholder, range(len(node.args))))
         scalars = {placeholder(k) for k, a in enumerate(node.args) if is_scalar(a)}
         printer = TorchPrinter(
-            {placeholder(k): operand(self.aligned(a, node)) for k, a in enumerate(node.args)}, scalars
+            {s: inside(op.expr, s, self.aligned(a, node)) for s, a in zip(symbols, node.args, strict=True)}, scalars
         )
         text = printer.text(op.expr)
         self.helpers |= printer.helpers
@@ -183,7 +184,7 @@ class TorchText:
         def column(arg: Node, part: str) -> str:
             if part:
                 return self.use(arg)
-            if isinstance(arg.op, Map) and not arg.op.expr.free_symbols:
+            if is_constant(arg):
                 return f"torch.full_like({like}[..., :1], {float(arg.op.expr)})"
             return f"{atom(self.use(arg))}[..., None]"
 
