@@ -9,15 +9,10 @@ import sympy
 from recgen.algebra.program import AXES, Add, Concat, Flatten, Graph, Leaf, Map, Node, placeholder, topological
 from recgen.algebra.widths import Concat as Joined
 from recgen.algebra.widths import Largest, Matmul, Outer, Softmax, Total, Wide, matrix_axes, width
-from recgen.spec.model import SIZES, Tensor
+from recgen.spec.axes import widths_of
+from recgen.spec.model import Tensor
 
 FEATURE_AXES = frozenset("abcdkefgm")
-OUTSIDE = frozenset("BTH")
-
-
-def widths_of(tensors: Mapping[str, Tensor]) -> dict[sympy.Symbol, tuple[sympy.Expr, ...]]:
-    """The sizes that each tensor has inside a head."""
-    return {t.symbol: tuple(SIZES[a] for a in t.axes if a not in OUTSIDE) for t in tensors.values()}
 
 
 def feature_value(
@@ -119,8 +114,8 @@ class _Builder:
         out = self._fresh(after=own) if over == 0 else self._fresh(before=own)
         axes = (own, out) if over == 0 else (out, own)
         leaf = self.g.leaf(matrix.name, "param", axes, "head")
-        if leaf.axes != axes:
-            raise ValueError(f"{matrix} multiplies vectors of two kinds, which this compiler cannot lower yet")
+        for known, wanted in zip(leaf.axes, axes, strict=True):  # it may multiply vectors along other axes as well
+            leaf = leaf if known == wanted else self.g.rename(leaf, known, wanted)
         return self.g.contract(x, leaf, own)
 
 

@@ -17,7 +17,6 @@ import sympy
 from recgen.algebra import precise
 from recgen.algebra.calculus import derivative
 from recgen.algebra.exact import Domain, Residues
-from recgen.algebra.features import widths_of
 from recgen.algebra.interpret import Cut, Run, run
 from recgen.algebra.laurent import Laurent, Symbols
 from recgen.algebra.program import Leaf, Program
@@ -26,6 +25,7 @@ from recgen.algebra.tokens import Array, AtZero, Draw, filled
 from recgen.algebra.unrolled import Unrolled
 from recgen.algebra.wide_values import size_of
 from recgen.algebra.widths import is_wide, width
+from recgen.spec.axes import widths_of
 
 SYMBOLS = "exact symbols"
 RESIDUES = "residues modulo 2^127-1 at random points"

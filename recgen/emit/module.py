@@ -15,13 +15,13 @@ import sympy
 
 from recgen import __version__
 from recgen.algebra.derive import Derivation
-from recgen.algebra.features import widths_of
 from recgen.algebra.mathtext import module_equations
 from recgen.algebra.program import Concat, Leaf, Node, Op, Slice, Unflatten, topological
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.widths import changes_width, width
 from recgen.plan.kernels import Plan
 from recgen.resources import templates_dir
+from recgen.spec.axes import widths_of
 from recgen.spec.initial import Draw, LogUniform, Normal, Orthogonal, Uniform, is_random
 from recgen.spec.model import HEAD, SIZES, Spec, Tensor
 
@@ -301,7 +301,10 @@ def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> l
     used = {n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("index", "scalar")}
     sizes = [w for n in topological(nodes) for w in _widths_used(n.op)]
     used |= {s.name for w in sizes for s in w.free_symbols}
-    if any(is_constant(a) for n in topological(nodes) if not isinstance(n.op, Concat) for a in n.args):
+    below = topological(nodes)
+    written_out = {a for n in below if isinstance(n.op, Concat) for a in n.args}
+    written_out -= {a for n in below if not isinstance(n.op, Concat) for a in n.args}
+    if any(is_constant(n) and n not in written_out for n in below):
         used.add("h")  # a constant is one value per head
     lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
     if "h" in used:

@@ -7,10 +7,9 @@ from typing import Any
 
 import sympy
 
-from recgen.algebra.features import widths_of
 from recgen.algebra.functions import LANGUAGE
 from recgen.algebra.widths import FEATURE_LANGUAGE, is_wide, width
-from recgen.spec.axes import check_axes
+from recgen.spec.axes import check_axes, widths_of
 from recgen.spec.context import Context
 from recgen.spec.document import Scalar
 from recgen.spec.expression import Scope
