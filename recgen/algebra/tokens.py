@@ -195,7 +195,7 @@ class TokenStage:
         """An elementwise value, a sum over features or channels, or the sum over all tokens; over none it is zero."""
         if isinstance(node.op, Concat | Slice | Flatten | Unflatten | Rename | Largest | Contract):
             value = wide_value(node, [self.values[a] for a in node.args], self._draw.widths)
-            return _or_nothing(value) if node.level == "head" else value
+            return _or_nothing(value) if node.level == "head" and node in self._late else value
         if not isinstance(node.op, Accumulate | Reduce):
             return self._elementwise(node)
         source = node.args[0]

@@ -28,7 +28,11 @@ MAPS = {
     "there_and_back": "matmul(W, matmul(W, x))",
     "hedgehog": "concat(softmax(matmul(U, x)), softmax(-matmul(U, x)))",
 }
-PARAMS = {"there_and_back": "{W: {axes: M K, init: 0}}", "random": "{W: {axes: M K, init: 0}}", "hedgehog": "{U: {axes: H K K, init: 0}}"}
+PARAMS = {
+    "there_and_back": "{W: {axes: M K, init: 0}}",
+    "random": "{W: {axes: M K, init: 0}}",
+    "hedgehog": "{U: {axes: H K K, init: 0}}",
+}
 
 
 def spec_of(name: str):
