@@ -34,8 +34,10 @@ from .program import (
     Rows,
     Segment,
     Slice,
+    Swap,
     Unflatten,
     Unrows,
+    Wave,
     placeholder,
 )
 
@@ -221,3 +223,17 @@ def _(op: Concat, g: Graph, node: Node, cotangent: Node) -> Transposed:
 @transpose.register
 def _(op: Flatten, g: Graph, node: Node, cotangent: Node) -> Transposed:
     yield node.args[0], g.unflatten(Unflatten(op), cotangent)
+
+
+@transpose.register
+def _(op: Swap, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.neg(g.swap(cotangent, op.axis))
+
+
+@transpose.register
+def _(op: Wave, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    position, rate = node.args
+    if varies(rate):
+        slope = g.wave("sin" if op.kind == "cos" else "cos", position, rate)
+        part = g.mul(cotangent, position, g.neg(slope) if op.kind == "cos" else slope)
+        yield rate, _fit(g, part, part, rate)

@@ -24,12 +24,12 @@ from dataclasses import dataclass
 
 import sympy
 
-from recgen.spec.model import Tensor
+from recgen.spec.model import PAIR, Tensor
 
 from .features import feature_value
 from .program import Carry, Graph, Node, Program
 from .recurrence import Quantity, Recurrence, affine, linear_read
-from .widths import changes_width, is_wide
+from .widths import POSITION, changes_width, is_wide
 
 AXIS = {"T": "t", "K": "m", "M": "m", "V": "v"}
 
@@ -154,7 +154,7 @@ def token_value(g: Graph, q: Quantity, tensors: Mapping[str, Tensor], name: str 
     wide = is_wide(q.expr)
     start = "k" if changes_width(q.expr) else "m"
     bindings = {}
-    for s in sorted(q.expr.free_symbols, key=str):
+    for s in sorted(q.expr.free_symbols - {PAIR, POSITION}, key=str):
         if s.name in tensors and s.is_integer is None:
             t = tensors[s.name]
             if sum(a in AXIS and a != "T" for a in t.axes) > 1 and wide:

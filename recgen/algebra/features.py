@@ -8,9 +8,9 @@ import sympy
 
 from recgen.algebra.program import AXES, Add, Concat, Flatten, Graph, Leaf, Map, Node, placeholder, topological
 from recgen.algebra.widths import Concat as Joined
-from recgen.algebra.widths import Largest, Matmul, Outer, Softmax, Total, Wide, matrix_axes, width
+from recgen.algebra.widths import Largest, Matmul, Outer, Rotate, Softmax, Total, Wide, matrix_axes, width
 from recgen.spec.axes import widths_of
-from recgen.spec.model import Tensor
+from recgen.spec.model import PAIR, Tensor
 
 FEATURE_AXES = frozenset("abcdkefgm")
 
@@ -88,6 +88,8 @@ class _Builder:
             return g.map(placeholder(0) / placeholder(1), {placeholder(0): powers, placeholder(1): total})
         if isinstance(expr, Matmul):
             return self._product(expr)
+        if isinstance(expr, Rotate):
+            return self._rotated(expr)
         args = [self.node(a) for a in expr.args]
         if isinstance(expr, Total):
             return g.reduce(args[0], axis_of(args[0]))
@@ -105,6 +107,17 @@ class _Builder:
         parts = tuple(map(axis_of, args))
         sizes = [sympy.Integer(1) if s is None else s for s in sizes]
         return g.concat(Concat(parts, tuple(sizes), self._fresh()), args)
+
+    def _rotated(self, expr: Rotate) -> Node:
+        """x cos φ + swap(x) sin φ with φ = position · rate."""
+        g, x = self.g, self.node(expr.args[0])
+        axis = axis_of(x)
+        pair = g.leaf("pair", "pair", axis, "head")
+        rate = g.map(expr.args[1], {**self.leaves, PAIR: pair}, name="rate")
+        position = g.leaf("position", "position", "t", "token")
+        parts = (x, g.wave("cos", position, rate), g.swap(x, axis), g.wave("sin", position, rate))
+        a, b, c, d = map(placeholder, range(4))
+        return g.map(a * b + c * d, dict(zip((a, b, c, d), parts, strict=True)))
 
     def _product(self, expr: Matmul) -> Node:
         """A contraction of the matrix with its argument. The matrix's axes keep the order in which it is stored."""

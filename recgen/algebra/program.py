@@ -38,8 +38,8 @@ class Op:
 
 @dataclass(frozen=True)
 class Leaf(Op):
-    """A value from outside. kind: input, param, index (of the head), scalar, carry, cotangent, or
-    kept (a value that an earlier kernel stored)."""
+    """A value from outside. kind: input, param, index (of the head), scalar, carry, cotangent, position (of the token,
+    from 0), pair (index of the pair that a feature belongs to), or kept (a value that an earlier kernel stored)."""
 
     name: str
     kind: str
@@ -178,6 +178,20 @@ class Unflatten(Op):
     """The transpose of Flatten."""
 
     flatten: Flatten
+
+
+@dataclass(frozen=True)
+class Swap(Op):
+    """Pairs (a, b) of neighbours become (−b, a), a quarter turn; an element without a partner becomes 0."""
+
+    axis: str
+
+
+@dataclass(frozen=True)
+class Wave(Op):
+    """cos or sin of position · rate, with as many digits as the result can hold: arguments position, rate."""
+
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -418,6 +432,13 @@ class Graph:
     def slice(self, op: Slice, x: Node) -> Node:
         axes = [op.part if a == op.concat.target else a for a in x.axes]
         return self._intern(op, (x,), [a for a in axes if a], x.level, "")
+
+    def swap(self, x: Node, axis: str) -> Node:
+        return self._intern(Swap(axis), (x,), x.axes, x.level, "")
+
+    def wave(self, kind: str, position: Node, rate: Node) -> Node:
+        axes = (*position.axes, *rate.axes)
+        return self._intern(Wave(kind), (position, rate), axes, max(position.level, rate.level, key=LEVELS.index), "")
 
     def flatten(self, op: Flatten, x: Node) -> Node:
         return self._intern(op, (x,), [a for a in x.axes if a not in op.source] + [op.target], x.level, "")

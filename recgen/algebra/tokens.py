@@ -32,8 +32,10 @@ from recgen.algebra.program import (
     Reduce,
     Rename,
     Slice,
+    Swap,
     Unflatten,
     Unrows,
+    Wave,
     placeholder,
 )
 from recgen.algebra.wide_values import wide_value
@@ -41,6 +43,7 @@ from recgen.algebra.wide_values import wide_value
 Array = np.ndarray
 Index = tuple[int, ...]
 HEAD = 2  # the head index at which everything is computed
+BEFORE = 5  # how many tokens came before the first one
 ONE = mpmath.mpf(1)
 
 
@@ -87,6 +90,10 @@ class Draw:
         draw = random.Random(f"{self.seed} {op.kind} {op.name} {index}")
         if op.kind == "index":
             return mpmath.mpf(HEAD)
+        if op.kind == "position":
+            return mpmath.mpf(BEFORE + index[0])
+        if op.kind == "pair":
+            return mpmath.mpf(index[0] // 2)
         if op.kind == "scalar" and op.name != "scale":
             return mpmath.mpf(draw.randint(2, 9))
         with mpmath.workdps(precise.DIGITS):
@@ -193,7 +200,7 @@ class TokenStage:
 
     def _token_value(self, node: Node) -> Array:
         """An elementwise value, a sum over features or channels, or the sum over all tokens; over none it is zero."""
-        if isinstance(node.op, Concat | Slice | Flatten | Unflatten | Rename | Largest | Contract):
+        if isinstance(node.op, Concat | Slice | Flatten | Unflatten | Rename | Largest | Contract | Swap | Wave):
             value = wide_value(node, [self.values[a] for a in node.args], self._draw.widths)
             return _or_nothing(value) if node.level == "head" and node in self._late else value
         if not isinstance(node.op, Accumulate | Reduce):

@@ -22,7 +22,8 @@ from recgen.algebra.program import Leaf, ordered
 from recgen.algebra.recurrence import AXIS, Quantity, Recurrence, StateRule
 from recgen.algebra.tokens import Array, Draw, Index, filled
 from recgen.algebra.wide_values import vector_value
-from recgen.algebra.widths import is_wide
+from recgen.algebra.widths import POSITION, is_wide
+from recgen.spec.model import PAIR
 
 
 class Tracked:
@@ -123,7 +124,8 @@ class Unrolled:
 
     def __post_init__(self) -> None:
         tape = Taped(self.domain)
-        self._leaves = {s: self._leaf(s) for q in self.rec.quantities.values() for s in q.expr.free_symbols}
+        self._leaves = {s: self._leaf(s) for q in self.rec.quantities.values()
+                        for s in q.expr.free_symbols - {PAIR}}
         self.quantities = {name: self._quantity(q, tape) for name, q in self.rec.quantities.items()}
         self.initial = {rule.name: self._initial(rule, tape) for rule in self.rec.states}
         self.states = dict(self.initial)
@@ -176,9 +178,9 @@ class Unrolled:
     def _vectors(self, q: Quantity, t: int) -> dict[sympy.Symbol, Any]:
         """What the inputs and parameters of a quantity are at a token: numbers, vectors, matrices."""
         found = {}
-        for s in q.expr.free_symbols:
+        for s in q.expr.free_symbols - {PAIR}:
             values = self._leaves[s][t] if "t" in self._axes(s) else self._leaves[s]
-            found[s] = values[()] if values.ndim == 0 else values
+            found[s] = values if np.ndim(values) else np.asarray(values, dtype=object)[()]
         return found
 
     def _numbers(self, q: Quantity, index: Index) -> dict[sympy.Symbol, mpmath.mpf]:
@@ -189,7 +191,7 @@ class Unrolled:
     def _axes(self, symbol: sympy.Symbol) -> tuple[str, ...]:
         tensor = self.rec.tensors.get(symbol.name) if symbol.is_integer is None else None
         if tensor is None:
-            return ()
+            return ("t",) * (symbol == POSITION)
         inside = [a for a in tensor.axes if a in AXIS]
         if any(is_wide(q.expr) and symbol in q.expr.free_symbols for q in self.rec.quantities.values()):
             return ("t",) * ("T" in tensor.axes) + tuple(inside)  # named by their sizes: a matrix may be K by K
@@ -197,6 +199,8 @@ class Unrolled:
 
     def _leaf(self, symbol: sympy.Symbol) -> Array:
         tensor = self.rec.tensors.get(symbol.name) if symbol.is_integer is None else None
+        if symbol == POSITION:
+            return self.draw.leaf(Leaf("position", "position"), ("t",), self.length)
         if tensor is None:
             return self.draw.leaf(Leaf(symbol.name, "index" if symbol.name == "h" else "scalar"), (), self.length)
         return self.draw.leaf(Leaf(symbol.name, "input" if tensor.role == "input" else "param"),

@@ -16,9 +16,11 @@ import numpy as np
 import sympy
 
 from recgen.algebra import precise
-from recgen.algebra.program import Concat, Contract, Flatten, Largest, Node, Rename, Slice, Unflatten
+from recgen.algebra.program import Concat, Contract, Flatten, Largest, Node, Rename, Slice, Swap, Unflatten, Wave
 from recgen.algebra.widths import Concat as Joined
-from recgen.algebra.widths import Matmul, Outer, Softmax, Total, Wide
+from recgen.algebra.widths import POSITION, Matmul, Outer, Rotate, Softmax, Total, Wide
+
+from recgen.spec.model import PAIR
 
 Array = np.ndarray
 Sizes = Mapping[str, int]
@@ -35,6 +37,12 @@ def wide_value(node: Node, args: Sequence[Array], sizes: Sizes) -> Array:
     x = args[0]
     if isinstance(op, Rename):
         return x
+    if isinstance(op, Swap):
+        return _quarter_turn(np.moveaxis(x, node.axes.index(op.axis), -1), node, op.axis)
+    if isinstance(op, Wave):
+        wave = mpmath.cos if op.kind == "cos" else mpmath.sin
+        phase = x.reshape([*x.shape, *[1] * args[1].ndim]) * args[1]
+        return np.frompyfunc(wave, 1, 1)(phase)
     if isinstance(op, Largest):
         return np.asarray(np.max(x, axis=node.args[0].axes.index(op.over)), dtype=object)
     if isinstance(op, Contract):
@@ -68,6 +76,20 @@ def _as_last(x: Array, own: Sequence[str], lead: Sequence[str], last: Sequence[s
 
 def _moved(x: Array, axis: int, node: Node, letter: str) -> Array:
     return np.moveaxis(x, axis, node.axes.index(letter))
+
+
+def _quarter_turn(x: Array, node: Node, axis: str) -> Array:
+    out = np.empty_like(x)
+    for m in range(x.shape[-1]):
+        partner = m + 1 if m % 2 == 0 else m - 1
+        for i in np.ndindex(x.shape[:-1]):
+            value = x[(*i, partner)] if partner < x.shape[-1] else None
+            out[(*i, m)] = _scaled(x[(*i, m)], 0) if value is None else _scaled(value, -1 if m % 2 == 0 else 1)
+    return np.moveaxis(out, -1, node.axes.index(axis))
+
+
+def _scaled(x: Any, factor: int) -> Any:
+    return x.scaled(mpmath.mpf(factor)) if hasattr(x, "scaled") else x * factor
 
 
 def _column(x: Array, own: Sequence[str], lead: Sequence[str], part: str, node: Node, args: Sequence[Array]) -> Array:
@@ -131,6 +153,8 @@ def _vector(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Any:
         over = 0 if matrix.shape[0] == len(x) else 1
         return np.array([functools.reduce(operator.add, row * x) for row in (matrix.T if over == 0 else matrix)],
                         dtype=object)
+    if isinstance(expr, Rotate):
+        return _turned(_vector(expr.args[0], at), expr.args[1], at)
     args = [_vector(a, at) for a in expr.args]
     if isinstance(expr, Total):
         return functools.reduce(operator.add, args[0])
@@ -151,3 +175,16 @@ def _vector(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Any:
         return precise.value(plain, dict(zip(symbols, args, strict=True)))
     return np.array([precise.value(plain, {s: a[k] if np.ndim(a) else a for s, a in zip(symbols, args, strict=True)})
                      for k in range(size)], dtype=object)
+
+
+def _turned(x: Array, rate: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Array:
+    """Each pair as a complex number, times e^{i position rate}; an element without a partner is a real part alone."""
+    out = np.array(x, dtype=object)
+    for i in range(0, len(x), 2):
+        angle = at[POSITION] * precise.value(rate, {**at, PAIR: mpmath.mpf(i // 2)})
+        partner = x[i + 1] if i + 1 < len(x) else mpmath.mpf(0)
+        turned = mpmath.mpc(x[i], partner) * mpmath.expj(angle)
+        out[i] = turned.real
+        if i + 1 < len(x):
+            out[i + 1] = turned.imag
+    return out

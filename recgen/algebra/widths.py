@@ -65,6 +65,17 @@ class Outer(Wide):
     spelled = "outer"
 
 
+POSITION = Symbol("position", integer=True, nonnegative=True)
+"""How many tokens came before, those of earlier calls included."""
+
+
+class Rotate(Wide):
+    """rotate(x, rate, position): every pair (2i, 2i+1) of features turned by position · rate(i)."""
+
+    nargs = 3
+    spelled = "rotate"
+
+
 def l2norm(x: Expr) -> Expr:
     """x / sqrt(Σ x² + 1e-6)."""
     return x / (Total(x**2) + Integer(10) ** -6) ** (Integer(1) / 2)
@@ -94,6 +105,8 @@ def width(expr: Expr, widths: Widths) -> Expr | None:
         if len(axes) > 1:
             raise ValueError(f"{expr} is a matrix, and only matmul({expr}, …) takes one")
         return axes[0] if axes else None
+    if isinstance(expr, Rotate):
+        return width(expr.args[0], widths)
     below = [width(arg, widths) for arg in expr.args]
     if isinstance(expr, Total | Largest | Softmax | Outer):
         if None in below:

@@ -97,6 +97,8 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     names = [t.name for t in tensors]
     first = names[0]
     states = [rule.name for rule in rec.states]
+    position = {"position": "N"} if rec.rotates else {}
+    extras = ["scale", *(["position"] if rec.rotates else [])]
     ref = reference(rec, first)
     forward = forward_lines(plan.program, note, first)
     backward = backward_lines(plan.program, plan.adjoint, note, first)
@@ -111,15 +113,21 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "spec": pformat(spec.as_dict(), width=110, sort_dicts=False),
         "inputs": repr({t.name: t.layout for t in spec.inputs}),
         "params": repr({t.name: t.layout for t in spec.params}),
-        "states": repr({rule.field: _state_layout(rec, rule.axes) for rule in rec.states}),
+        "rotates": rec.rotates,
+        "extras": ", ".join(extras),
+        "extra_names": extras,
+        "extras_in_step": "scale, position.detach().double()" if rec.rotates else "scale",
+        "carried_names": [*states, *extras[1:]],
+        "states": repr({rule.field: _state_layout(rec, rule.axes) for rule in rec.states} | position),
         "schedules": '("fused",)',
         "chunk_size": plan.chunk_size,
         "chunk_sizes": plan.chunk_sizes,
         "state_doc": [
             f"{r.field}: {STATE_WORDS[r.field]} [{_state_layout(rec, r.axes).replace(' ', ', ')}]." for r in rec.states
-        ],
+        ]
+        + [f"{name}: how many tokens it has seen [{axes}]; no gradient flows through it." for name, axes in position.items()],
         "state_names": states,
-        "state_fields": [rule.field for rule in rec.states],
+        "state_fields": [*(rule.field for rule in rec.states), *position],
         "state_ends": [f"{s}_end" for s in states],
         "d_states": [f"d_{s}" for s in states],
         "d_state_starts": [f"d_{s}_start" for s in states],
@@ -174,7 +182,7 @@ def _kernel_context(
     recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0])
     helpers |= more
     prologue, heads = prologue_lines((plan.forward, *plan.backward), tensors[0].name)
-    epilogue, late = epilogue_lines(plan, tensors[0].name)
+    epilogue, late = epilogue_lines(plan, states[0])
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, states[0])
     key, val = (next(t.name for t in spec.inputs if axis in t.axes) for axis in "KV")
     key = given_names[0] if given_names else key
@@ -185,7 +193,7 @@ def _kernel_context(
         if t.symbol in spec.query.tree.free_symbols | spec.key.tree.free_symbols | spec.value.tree.free_symbols
     ]
     setup = [
-        *([f"{', '.join(given_names)} = _given({', '.join([*given_from, 'scale'])})"] if given else []),
+        *([f"{', '.join(given_names)} = _given({', '.join([*given_from, 'scale', *(['position'] if rec.rotates else [])])})"] if given else []),
         f"grid = _Grid(offsets, {states[0]}.shape[0], {', '.join(widths)})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
         *size_setup(heads, tensors, states[0]),
@@ -302,11 +310,14 @@ def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> l
     sizes = [w for n in topological(nodes) for w in _widths_used(n.op)]
     used |= {s.name for w in sizes for s in w.free_symbols}
     below = topological(nodes)
+    used |= {"K" for n in below if isinstance(n.op, Leaf) and n.op.kind == "pair"}
     written_out = {a for n in below if isinstance(n.op, Concat) for a in n.args}
     written_out -= {a for n in below if not isinstance(n.op, Concat) for a in n.args}
     if any(is_constant(n) and n not in written_out for n in below):
         used.add("h")  # a constant is one value per head
     lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
+    if any(isinstance(n.op, Leaf) and n.op.kind == "pair" for n in below):
+        lines.append(f"pair = torch.arange(K, dtype=torch.float64, device={like}.device) // 2")
     if "h" in used:
         lines.append(f"h = torch.arange({_extent('H', tensors)}, dtype={like}.dtype, device={like}.device)")
     return lines

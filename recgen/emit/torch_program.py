@@ -30,8 +30,10 @@ from recgen.algebra.program import (
     Rows,
     Segment,
     Slice,
+    Swap,
     Unflatten,
     Unrows,
+    Wave,
     placeholder,
 )
 
@@ -196,6 +198,17 @@ class TorchText:
         if not op.part:
             return f"{x}[..., {start}]"
         return f"{x}.narrow(-1, {start}, {_size(op.concat.widths[op.index])})"
+
+    @_text.register
+    def _(self, op: Swap, node: Node) -> str:
+        self.helpers.add("_swap")
+        return f"_swap({self.use(node.args[0])})"
+
+    @_text.register
+    def _(self, op: Wave, node: Node) -> str:
+        self.helpers.add("_wave")
+        position, rate = map(self.use, node.args)
+        return f"_wave(torch.{op.kind}, {position}, {rate}, {self.like}.dtype)"
 
     @_text.register
     def _(self, op: Flatten, node: Node) -> str:

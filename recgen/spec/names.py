@@ -50,7 +50,7 @@ MODULE_NAMES = frozenset(
         *("program", "tile", "head", "sequence", "sequences", "first", "feature", "channel", "chunks", "slot", "back"),
         *("state", "tensors", "inputs", "outputs", "kept", "ends", "grid", "products", "gradients", "wanted", "form"),
         *("self", "options", "generator", "values", "dtype", "device", "tiles_m", "tiles_v", "batch"),
-        *("log_decay", "CHUNK", "BM", "BV", "TILES", "LEVELS", "DOT", "PRECISION"),
+        *("log_decay", "position", "pair", "before", "CHUNK", "BM", "BV", "TILES", "LEVELS", "DOT", "PRECISION"),
     }
 )
 """What an emitted file imports and defines, and the variables of its functions; an argument would hide it."""

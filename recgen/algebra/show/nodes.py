@@ -31,8 +31,10 @@ from ..program import (
     Rows,
     Segment,
     Slice,
+    Swap,
     Unflatten,
     Unrows,
+    Wave,
     placeholder,
 )
 from .expressions import written
@@ -48,6 +50,7 @@ DUMMIES = "jrpl"
 
 NOTES = {
     "input": "an input", "param": "a parameter", "index": "the head, from 0", "scalar": "a number",
+    "position": "the token, from 0", "pair": "the pair a feature belongs to, from 0",
     "carry": "carried from chunk to chunk", "cotangent": "the gradient that comes in",
     "kept": "stored by the forward pass",
 }
@@ -258,6 +261,16 @@ def _(op: Slice | Unflatten, w: Writer, node: Node, scope: Scope) -> Piece:
     """The transposes of concat and flatten."""
     kind = "slice" if isinstance(op, Slice) else "unflatten"
     return w.style.call(kind, [w.refer(node.args[0], {**free(node.args[0]), **scope})])
+
+
+@formula.register
+def _(op: Swap, w: Writer, node: Node, scope: Scope) -> Piece:
+    return w.style.call("swap", [w.refer(node.args[0], scope)])
+
+
+@formula.register
+def _(op: Wave, w: Writer, node: Node, scope: Scope) -> Piece:
+    return w.style.call(op.kind, [w.style.product([w.refer(a, scope) for a in node.args])])
 
 
 @formula.register
