@@ -25,14 +25,11 @@ from recgen.algebra.tokens import Array, AtZero, Draw, filled
 from recgen.algebra.unrolled import Unrolled
 from recgen.algebra.wide_values import size_of
 from recgen.algebra.widths import is_wide, width
+from recgen.errors import ProofError
 from recgen.spec.axes import widths_of
 
 SYMBOLS = "exact symbols"
 RESIDUES = "residues modulo 2^127-1 at random points"
-
-
-class ProofError(Exception):
-    """A program or its adjoint is not what the recurrence says. The message says what differs, where, at which cut."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +167,11 @@ def slopes(rec: Recurrence) -> Iterator[Statement]:
 
 
 def _slope_is_right(expr: sympy.Expr, symbol: sympy.Symbol, at: precise.Point, what: str) -> None:
-    exact, numeric = precise.value(derivative(expr, symbol), at), precise.slope(expr, symbol, at)
+    try:
+        exact, numeric = precise.value(derivative(expr, symbol), at), precise.slope(expr, symbol, at)
+    except ArithmeticError as error:
+        where = ", ".join(f"{s} = {float(x.real):.6g}" for s, x in at.items())
+        raise ProofError(f"{what} is not finite at {where} ({type(error).__name__}): write it smoothly") from None
     if abs(exact - numeric) > 1e-40 * (1 + abs(numeric)):
         where = ", ".join(f"{s} = {float(x.real):.6g}" for s, x in at.items())
         raise ProofError(f"{what} is {float(exact.real):.15g} at {where}, and should be {float(numeric.real):.15g}")

@@ -17,9 +17,8 @@ import sympy
 
 from recgen.algebra import precise
 from recgen.algebra.program import Concat, Contract, Flatten, Largest, Node, Rename, Slice, Swap, Unflatten, Wave
-from recgen.algebra.widths import Concat as Joined
 from recgen.algebra.widths import POSITION, Matmul, Outer, Rotate, Softmax, Total, Wide
-
+from recgen.algebra.widths import Concat as Joined
 from recgen.spec.model import PAIR
 
 Array = np.ndarray

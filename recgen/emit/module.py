@@ -98,15 +98,15 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     first = names[0]
     states = [rule.name for rule in rec.states]
     position = {"position": "N"} if rec.rotates else {}
-    extras = ["scale", *(["position"] if rec.rotates else [])]
+    extras = extra_arguments(rec)
     ref = reference(rec, first)
     forward = forward_lines(plan.program, note, first)
     backward = backward_lines(plan.program, plan.adjoint, note, first)
     value = _value_input(spec)
     grads = plan.adjoint.outputs
     context = {
-        "title": spec.title or spec.name,
-        "cite": spec.cite,
+        "title": _quoted(spec.title or spec.name),
+        "cite": _quoted(spec.cite),
         "version": __version__,
         "digest": spec.digest,
         "equations": [line.replace("\\", "\\\\") for line in equations],
@@ -125,7 +125,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "state_doc": [
             f"{r.field}: {STATE_WORDS[r.field]} [{_state_layout(rec, r.axes).replace(' ', ', ')}]." for r in rec.states
         ]
-        + [f"{name}: how many tokens it has seen [{axes}]; no gradient flows through it." for name, axes in position.items()],
+        + [f"{name}: how many tokens it has seen [{axes}]." for name, axes in position.items()],
         "state_names": states,
         "state_fields": [*(rule.field for rule in rec.states), *position],
         "state_ends": [f"{s}_end" for s in states],
@@ -171,11 +171,17 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     return context
 
 
+def _quoted(text: str) -> str:
+    """The text as it stands inside a docstring."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
 def _kernel_context(
     spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str, states: list[str]
 ) -> dict[str, Any]:
     tensors = (*spec.inputs, *spec.params)
     features = feature_letter(rec)
+    extras = extra_arguments(rec)
     kernels, launches, helpers = kernel_contexts(plan, note, value, states[0], features)
     given, given_from = given_lines(plan, tensors[0].name)
     given_names = [n.name for n in plan.given]
@@ -193,7 +199,7 @@ def _kernel_context(
         if t.symbol in spec.query.tree.free_symbols | spec.key.tree.free_symbols | spec.value.tree.free_symbols
     ]
     setup = [
-        *([f"{', '.join(given_names)} = _given({', '.join([*given_from, 'scale', *(['position'] if rec.rotates else [])])})"] if given else []),
+        *([f"{', '.join(given_names)} = _given({', '.join([*given_from, *extras])})"] if given else []),
         f"grid = _Grid(offsets, {states[0]}.shape[0], {', '.join(widths)})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
         *size_setup(heads, tensors, states[0]),
@@ -253,6 +259,11 @@ def _state_layout(rec: Recurrence, axes: str) -> str:
 def feature_letter(rec: Recurrence) -> str:
     """The letter of the feature width: K, or M where the feature map changes it."""
     return "M" if any(changes_width(q.expr) for q in rec.quantities.values()) else "K"
+
+
+def extra_arguments(rec: Recurrence) -> list[str]:
+    """What the inner functions take besides tensors and states."""
+    return ["scale", *(["position"] if rec.rotates else [])]
 
 
 def _feature_width(rec: Recurrence) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy
 
+from recgen.algebra.bounds import undefined
 from recgen.algebra.functions import LANGUAGE
 from recgen.algebra.widths import FEATURE_LANGUAGE, is_wide, width
 from recgen.spec.axes import check_axes, widths_of
@@ -96,6 +97,10 @@ def read_feature_map(
             context.refuse_at(path, "this feature map gives one number, not features", "use the sum inside of a map")
             return None
         return expr
+    wrong = undefined(expr.tree)
+    if wrong:
+        context.refuse_at(path, wrong, "write an expression that is defined for every x, such as log(1 + exp(x))")
+        return None
     fix = "give its parameters axes among H K"
     sound = check_axes(context, path, expr, tensors, "HK", "a feature map acts on each key channel by itself", fix)
     return expr if sound else None
