@@ -994,11 +994,11 @@ class _FirstOrder(torch.autograd.Function):
     """Gradients that cannot be differentiated again: whoever tries is told so, instead of getting zeros."""
 
     @staticmethod
-    def forward(ctx, count, *values):
+    def forward(_, count, *values):
         return tuple(x.clone() for x in values[:count])
 
     @staticmethod
-    def backward(ctx, *_):
+    def backward(*_):
         raise RuntimeError("second derivatives are not available in this form; use mode='naive'")
 
 

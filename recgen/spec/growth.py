@@ -16,9 +16,6 @@ def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors:
     if wrong:
         context.refuse_at(path, f"the decay has no value there: {wrong}", "write a value that stays between 0 and 1")
         return
-    if decay.type == "fixed" and not _finite_for_every_head(decay):
-        context.refuse_at(path, "the log-decay is not a finite number for every head", "mind that h starts at 0")
-        return
     try:
         found = bounds(decay.log.tree)
     except (ValueError, ArithmeticError, TypeError, NotImplementedError, RecursionError) as error:
@@ -35,6 +32,8 @@ def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors:
         wanted = "value" if path[-1] == "value" else "log"
         reason = f"the log-decay can be positive, it lies in {found}: the state would grow without limit"
         context.refuse_at(path, reason, _rewrite(decay, wanted, tensors))
+    elif decay.type == "fixed" and not _finite_for_every_head(decay):
+        context.refuse_at(path, "the log-decay is not a finite number for every head", "mind that h starts at 0")
 
 
 def _finite_for_every_head(decay: Decay) -> bool:
