@@ -169,5 +169,5 @@ def test_how_a_decay_may_be_stated(line: str, where: tuple[int, int], reason: st
     ("{type: fixed, log: -1 / h}", "not a finite number for every head"),
 ])
 def test_a_decay_without_a_value_somewhere_is_refused(line: str, reason: str) -> None:
-    found = problems(f"decay: {line}\n" + ("inputs: {g: B T H}\n" if "gated" in line else ""))
+    found = problems(f"name: x\ndecay: {line}\n" + ("inputs: {g: B T H}\n" if "gated" in line else ""))
     assert any(reason in p.reason for p in found), found

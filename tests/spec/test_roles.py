@@ -135,4 +135,4 @@ def test_the_pairs_index_is_not_an_input_too() -> None:
 
 @pytest.mark.parametrize("text", ["log(x)", "sqrt(x)", "1 + log(x - 1)"])
 def test_a_feature_map_is_defined_for_every_x(text: str) -> None:
-    assert any("can be negative" in p.reason for p in problems(f"feature_map: {text}\n"))
+    assert any("can be negative" in p.reason for p in problems(f"name: a\nfeature_map: {text}\n"))
