@@ -164,7 +164,8 @@ def test_short_forms_mean_the_long_ones() -> None:
 
 @pytest.mark.parametrize("name", ["z_end", "q_ptr", "k_rows", "forward", "training", "position", "CHUNK"])
 def test_names_that_the_emitted_module_needs_are_refused(name: str) -> None:
-    found = problems(f"name: a\nparams: {{{name}: {{axes: H, init: 0}}}}\ndecay: {{type: learned, log: -exp({name})}}\n")
+    declared = f"params: {{{name}: {{axes: H, init: 0}}}}\ndecay: {{type: learned, log: -exp({name})}}\n"
+    found = problems(f"name: a\n{declared}")
     assert any(p.text == name for p in found), found
 
 
