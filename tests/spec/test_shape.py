@@ -71,7 +71,6 @@ def test_an_operators_name_is_an_identifier_that_hides_nothing(name: str, reason
         ("None", "a keyword of Python"),
         ("_g", "kept for the emitted module"),
         ("__class__", "kept for the emitted module"),
-        ("x", "the argument of a feature map"),
         ("h", "the head index"),
         ("K", "the key width"),
         ("T", "the number of tokens"),
