@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet $(PIP_ARGS) --constraint constraints.txt
 
-.PHONY: demo test compile generate check lint clean
+.PHONY: demo test compile generate docs check lint clean
 .DEFAULT_GOAL := test
 
 demo: $(INSTALLED)  ## generate, verify and train on real text; writes demo.html
@@ -28,8 +28,12 @@ compile: $(INSTALLED)  ## every kernel at every width and dtype, for GPUs that a
 generate: $(INSTALLED)  ## rewrite generated/ from specs/
 	$(BIN)/recgen generate specs/*.yaml --out generated
 
-check: $(INSTALLED)  ## generated/ is byte for byte what specs/ compiles to
+docs: $(INSTALLED)  ## rewrite README's catalogue and docs/operators/ from specs/
+	$(BIN)/python docs/catalogue.py
+
+check: $(INSTALLED)  ## generated/, docs/operators/ and README's catalogue are byte for byte what specs/ gives
 	$(BIN)/recgen generate specs/*.yaml --out generated --check
+	$(BIN)/python docs/catalogue.py --check
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -50,16 +50,16 @@ if TYPE_CHECKING:
     import triton.language as tl
 
 RECGEN_VERSION = "0.1.0"
-SPEC_HASH = "58b9d802697e19fad8c364c380c8f0b81c9d9145e5a7109084ec4db9a9f4d6fc"
+SPEC_HASH = "2a528a4f14ac5360a4410494b02ac334f9f8e135b1dc04e466a6aa024a79d64d"
 SPEC = {
     "name": "hgrn2",
     "title": "Gated linear recurrence with state expansion",
     "cite": "arXiv:2404.07904",
-    "inputs": {"g": "B T H K"},
+    "inputs": {"q": "B T H K", "g": "B T H K", "v": "B T H V"},
     "decay": {"type": "gated", "per": "key", "log": "logsigmoid(g)"},
     "key": "1 - exp(log_decay)",
 }
-INPUTS = {"q": "B T H K", "v": "B T H V", "g": "B T H K"}
+INPUTS = {"q": "B T H K", "g": "B T H K", "v": "B T H V"}
 PARAMS = {}
 STATE = {"S": "N H K V"}
 SCHEDULES = ("fused",)
@@ -81,7 +81,7 @@ class State(NamedTuple):
 # The definition: one token at a time.
 
 
-def _token_values(q, v, g, scale):
+def _token_values(q, g, v, scale):
     """Query, key, value, log-decay of every token, from the inputs and parameters."""
     query = scale * q
     key = torch.sigmoid(-g)
@@ -100,8 +100,8 @@ def _token_step(query, key, v, log_decay, S):
     return o, S
 
 
-def _naive(q, v, g, scale, S):
-    query, key, v, log_decay = _token_values(q, v, g, scale)
+def _naive(q, g, v, scale, S):
+    query, key, v, log_decay = _token_values(q, g, v, scale)
     outputs = [v[:, :0]]
     for t in range(v.shape[1]):
         o, S = _token_step(query[:, t], key[:, t], v[:, t], log_decay[:, t], S)
@@ -160,7 +160,7 @@ def _siblings(size, half, like):
     return (block[:, None] % 2 == 1) & (block[:, None] == block[None, :] + 1)
 
 
-def _chunk_forward_torch(q, v, g, scale, S, size):
+def _chunk_forward_torch(q, g, v, scale, S, size):
     """The output and the final state."""
     T = q.shape[1]
     log_decay = _rows(F.logsigmoid(g), size)
@@ -197,7 +197,7 @@ def _chunk_forward_torch(q, v, g, scale, S, size):
     return _unrows(y, T), S_end
 
 
-def _chunk_backward_torch(q, v, g, scale, S, d_o, d_S, size):
+def _chunk_backward_torch(q, g, v, scale, S, d_o, d_S, size):
     """The gradients of the inputs, parameters and initial state, given those of the output and the final state."""
     T = q.shape[1]
     log_decay = _rows(F.logsigmoid(g), size)
@@ -280,7 +280,7 @@ def _chunk_backward_torch(q, v, g, scale, S, d_o, d_S, size):
     # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
     d_value = key_decayed @ d_S + self_score[..., :, None] * d_o_rows + scores_all.mT @ d_o_rows
     d_v = _unrows(d_value, T)
-    return d_q, d_v, d_g, d_S_start
+    return d_q, d_g, d_v, d_S_start
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -841,12 +841,12 @@ class _Grid:
             )
 
 
-def _launch_forward(size, offsets, scale, q, v, g, S):
+def _launch_forward(size, offsets, scale, q, g, v, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
     grid = _Grid(offsets, S.shape[0], q, v)
     batch, T, H, _ = q.shape
     V = v.shape[-1]
-    products = _products((q, v, g))
+    products = _products((q, g, v))
     o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
     grid.launch(
@@ -869,7 +869,7 @@ def _launch_forward(size, offsets, scale, q, v, g, S):
     return o, (S_end,)
 
 
-def _launch_recurrent(offsets, scale, q, v, g, S):
+def _launch_recurrent(offsets, scale, q, g, v, S):
     """As `_launch_forward`, token by token."""
     grid = _Grid(offsets, S.shape[0], q, v)
     batch, T, H, _ = q.shape
@@ -893,13 +893,13 @@ def _launch_recurrent(offsets, scale, q, v, g, S):
     return o, (S_end,)
 
 
-def _launch_backward(size, offsets, scale, q, v, g, S, d_o, d_S):
+def _launch_backward(size, offsets, scale, q, g, v, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     grid = _Grid(offsets, S.shape[0], q, v)
     batch, T, H, K = q.shape
     rows = batch * T
     sequences = S.shape[0]
-    products = _products((q, v, g))
+    products = _products((q, g, v))
     d_log_decay_part = S.new_empty(batch, T, H, K)
     d_q = torch.empty_like(q)
     S_edges = S.new_empty(rows // size + sequences, *S.shape[1:])
@@ -963,8 +963,8 @@ def _launch_backward(size, offsets, scale, q, v, g, S, d_o, d_S):
 
     return (
         d_q,
-        d_v,
         d_g,
+        d_v,
         d_S_end,
     )
 
@@ -987,22 +987,22 @@ class _FirstOrder(torch.autograd.Function):
 
 class _Recurrence(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, form, backend, size, offsets, scale, q, v, g, S):
-        tensors = (q, v, g, S)
+    def forward(ctx, form, backend, size, offsets, scale, q, g, v, S):
+        tensors = (q, g, v, S)
         with torch.autocast(q.device.type, enabled=False):
             if backend == "triton" and form == "recurrent":
                 o, ends = _launch_recurrent(offsets, scale, *tensors)
             elif backend == "triton":
                 o, ends = _launch_forward(size, offsets, scale, *tensors)
             else:
-                q, v, g = (x.to(S.dtype) for x in tensors[:3])
+                q, g, v = (x.to(S.dtype) for x in tensors[:3])
                 if form == "recurrent":
-                    o, *ends = _naive(q, v, g, scale, S)
+                    o, *ends = _naive(q, g, v, scale, S)
                 else:
-                    o, *ends = _chunk_forward_torch(q, v, g, scale, S, size)
+                    o, *ends = _chunk_forward_torch(q, g, v, scale, S, size)
         ctx.save_for_backward(*tensors)
         ctx.config = backend, size, offsets, scale
-        return o.to(tensors[1].dtype), *ends
+        return o.to(tensors[2].dtype), *ends
 
     @staticmethod
     def backward(ctx, d_o, d_S):
@@ -1030,8 +1030,8 @@ class _Recurrence(torch.autograd.Function):
 
 def operator(
     q,
-    v,
     g,
+    v,
     *,
     scale=None,
     initial_state=None,
@@ -1046,8 +1046,8 @@ def operator(
 
     Args:
         q: input [B, T, H, K].
-        v: input [B, T, H, V].
         g: input [B, T, H, K].
+        v: input [B, T, H, V].
         scale: the factor of the query, a number; default 1.0.
         initial_state: a State (or a tuple of its tensors) that the sequences continue from; default zeros.
         output_final_state: whether to return the state after the last token.
@@ -1063,14 +1063,14 @@ def operator(
     Raises:
         ValueError, TypeError: naming the argument, what was given and what is needed, before anything is computed.
     """
-    tensors = (q, v, g)
+    tensors = (q, g, v)
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, backend, schedule, chunk_size)
 
 
 def naive(
     q,
-    v,
     g,
+    v,
     *,
     scale=None,
     initial_state=None,
@@ -1085,15 +1085,15 @@ def naive(
 
     Arguments as for `operator`.
     """
-    tensors = (q, v, g)
+    tensors = (q, g, v)
     _check_choice("mode", mode, ("auto", "naive"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "naive", backend, schedule, chunk_size)
 
 
 def parallel(
     q,
-    v,
     g,
+    v,
     *,
     scale=None,
     initial_state=None,
@@ -1108,7 +1108,7 @@ def parallel(
 
     Arguments as for `operator`.
     """
-    tensors = (q, v, g)
+    tensors = (q, g, v)
     _check_choice("mode", mode, ("auto", "parallel"))
     return _run(
         tensors, scale, initial_state, output_final_state, cu_seqlens, "parallel", backend, schedule, chunk_size
@@ -1117,8 +1117,8 @@ def parallel(
 
 def chunk(
     q,
-    v,
     g,
+    v,
     *,
     scale=None,
     initial_state=None,
@@ -1133,15 +1133,15 @@ def chunk(
 
     Arguments as for `operator`.
     """
-    tensors = (q, v, g)
+    tensors = (q, g, v)
     _check_choice("mode", mode, ("auto", "chunk"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "chunk", backend, schedule, chunk_size)
 
 
 def recurrent(
     q,
-    v,
     g,
+    v,
     *,
     scale=None,
     initial_state=None,
@@ -1156,17 +1156,17 @@ def recurrent(
 
     Arguments as for `operator`.
     """
-    tensors = (q, v, g)
+    tensors = (q, g, v)
     _check_choice("mode", mode, ("auto", "recurrent"))
     return _run(
         tensors, scale, initial_state, output_final_state, cu_seqlens, "recurrent", backend, schedule, chunk_size
     )
 
 
-def step(q, v, g, state=None, *, scale=None) -> tuple[Tensor, State]:
+def step(q, g, v, state=None, *, scale=None) -> tuple[Tensor, State]:
     """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o [B, H, V] and the
     state after it."""
-    tensors = (q, v, g)
+    tensors = (q, g, v)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale)
@@ -1176,7 +1176,7 @@ def step(q, v, g, state=None, *, scale=None) -> tuple[Tensor, State]:
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
     query, key, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
     o, S = _token_step(query, key, v, log_decay, S)
-    return o.to(tensors[1].dtype), State(S)
+    return o.to(tensors[2].dtype), State(S)
 
 
 def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, backend, schedule, chunk_size):
@@ -1208,7 +1208,7 @@ def _form(mode, backend, size, offsets, scale, tensors, state):
     if mode == "naive":
         dtype = state[0].dtype
         o, *state = _naive(*(x.to(dtype) for x in tensors), scale, *state)
-        return o.to(tensors[1].dtype), *state
+        return o.to(tensors[2].dtype), *state
     if mode == "parallel":  # one chunk holds the whole sequence
         size = 1 << max(1, (tensors[0].shape[1] - 1).bit_length())
     return _Recurrence.apply(mode, backend, size, offsets, scale, *tensors, *state)
@@ -1222,7 +1222,7 @@ def _each_document(mode, size, offsets, scale, tensors, state):
         own = [s[n : n + 1] for s in state]
         results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
     if not results:
-        return tensors[1], *state
+        return tensors[2], *state
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 
@@ -1372,8 +1372,8 @@ def _triton_obstacle(mode, tensors, sizes):
 class Operator(torch.nn.Module):
     """`operator` as a module; it has no parameters."""
 
-    def forward(self, q, v, g, **options):
-        return operator(q, v, g, **options)
+    def forward(self, q, g, v, **options):
+        return operator(q, g, v, **options)
 
 
 def sample_inputs(B=2, T=64, H=2, K=16, V=16, dtype=torch.float32, seed=0, device="cpu") -> dict[str, Tensor]:

@@ -45,16 +45,16 @@ if TYPE_CHECKING:
     import triton.language as tl
 
 RECGEN_VERSION = "0.1.0"
-SPEC_HASH = "ec2cf645d82fe614252bd939900cfe38eab5630a85d96d1cc79161912b19b92e"
+SPEC_HASH = "4fdf2d4f2920398b2072ca11c20b101a9ec09ce65fbd66a340fc0487f85bf75e"
 SPEC = {
     "name": "mamba2",
     "title": "Selective state space with a scalar decay per head",
     "cite": "arXiv:2405.21060",
     "inputs": {"C": "B T H K", "B": "B T H K", "x": "B T H V", "dt": "B T H"},
     "params": {
-        "D": {"axes": "H", "init": "1"},
         "A_log": {"axes": "H", "init": "log(uniform(1, 16))"},
         "dt_bias": {"axes": "H", "init": "log(expm1(loguniform(1e-3, 0.1)))"},
+        "D": {"axes": "H", "init": "1"},
     },
     "decay": {"type": "gated", "log": "-exp(A_log) * softplus(dt + dt_bias)"},
     "query": "C",
@@ -64,7 +64,7 @@ SPEC = {
     "readout": {"skip": "D"},
 }
 INPUTS = {"C": "B T H K", "B": "B T H K", "x": "B T H V", "dt": "B T H"}
-PARAMS = {"D": "H", "A_log": "H", "dt_bias": "H"}
+PARAMS = {"A_log": "H", "dt_bias": "H", "D": "H"}
 STATE = {"S": "N H K V"}
 SCHEDULES = ("fused",)
 MODES = ("naive", "parallel", "chunk", "recurrent")
@@ -85,7 +85,7 @@ class State(NamedTuple):
 # The definition: one token at a time.
 
 
-def _token_values(C, B, x, dt, D, A_log, dt_bias, scale):
+def _token_values(C, B, x, dt, A_log, dt_bias, D, scale):
     """Query, key, value, log-decay, skip of every token, from the inputs and parameters."""
     query = scale * C
     key = B * F.softplus(dt[..., None] + dt_bias[..., None], threshold=40)
@@ -106,8 +106,8 @@ def _token_step(query, key, x, log_decay, skip, S):
     return o, S
 
 
-def _naive(C, B, x, dt, D, A_log, dt_bias, scale, S):
-    query, key, x, log_decay, skip = _token_values(C, B, x, dt, D, A_log, dt_bias, scale)
+def _naive(C, B, x, dt, A_log, dt_bias, D, scale, S):
+    query, key, x, log_decay, skip = _token_values(C, B, x, dt, A_log, dt_bias, D, scale)
     outputs = [x[:, :0]]
     for t in range(x.shape[1]):
         o, S = _token_step(query[:, t], key[:, t], x[:, t], log_decay[:, t], skip[:, t], S)
@@ -166,7 +166,7 @@ def _rectangle(x):
     return x.flip(-2).cumsum(-2).flip(-2).tril(-1).sum(-1)
 
 
-def _chunk_forward_torch(C, B, x, dt, D, A_log, dt_bias, scale, S, size):
+def _chunk_forward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, size):
     """The output and the final state."""
     T = C.shape[1]
     log_decay = _rows(-torch.exp(A_log.clamp(max=80)) * F.softplus(dt + dt_bias, threshold=40), size)
@@ -193,7 +193,7 @@ def _chunk_forward_torch(C, B, x, dt, D, A_log, dt_bias, scale, S, size):
     return _unrows(o, T), S_end
 
 
-def _chunk_backward_torch(C, B, x, dt, D, A_log, dt_bias, scale, S, d_o, d_S, size):
+def _chunk_backward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, size):
     """The gradients of the inputs, parameters and initial state, given those of the output and the final state."""
     T = C.shape[1]
     part_of_A_log = -torch.exp(A_log.clamp(max=80)) * F.softplus(dt + dt_bias, threshold=40)
@@ -258,7 +258,7 @@ def _chunk_backward_torch(C, B, x, dt, D, A_log, dt_bias, scale, S, d_o, d_S, si
     d_dt = part_of_A_log_2 + sum_of_B
     d_dt_bias = part_of_A_log_2.sum((0, 1)) + sum_of_B.sum((0, 1))
     d_A_log = (part_of_A_log * tokens_of_d_log_decay).sum((0, 1))
-    return d_C, d_B, d_x, d_dt, d_D, d_A_log, d_dt_bias, d_S_start
+    return d_C, d_B, d_x, d_dt, d_A_log, d_dt_bias, d_D, d_S_start
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -810,12 +810,12 @@ class _Grid:
             )
 
 
-def _launch_forward(size, offsets, scale, C, B, x, dt, D, A_log, dt_bias, S):
+def _launch_forward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
     grid = _Grid(offsets, S.shape[0], C, x)
-    D = D.float()
     A_log = A_log.float()
     dt_bias = dt_bias.float()
+    D = D.float()
     batch, T, H, _ = C.shape
     V = x.shape[-1]
     products = _products((C, B, x))
@@ -844,12 +844,12 @@ def _launch_forward(size, offsets, scale, C, B, x, dt, D, A_log, dt_bias, S):
     return o, (S_end,)
 
 
-def _launch_recurrent(offsets, scale, C, B, x, dt, D, A_log, dt_bias, S):
+def _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
     """As `_launch_forward`, token by token."""
     grid = _Grid(offsets, S.shape[0], C, x)
-    D = D.float()
     A_log = A_log.float()
     dt_bias = dt_bias.float()
+    D = D.float()
     batch, T, H, _ = C.shape
     V = x.shape[-1]
     o = x.new_empty(batch, T, H, V)
@@ -875,12 +875,12 @@ def _launch_recurrent(offsets, scale, C, B, x, dt, D, A_log, dt_bias, S):
     return o, (S_end,)
 
 
-def _launch_backward(size, offsets, scale, C, B, x, dt, D, A_log, dt_bias, S, d_o, d_S):
+def _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     grid = _Grid(offsets, S.shape[0], C, x)
-    D = D.float()
     A_log = A_log.float()
     dt_bias = dt_bias.float()
+    D = D.float()
     batch, T, H, K = C.shape
     rows = batch * T
     sequences = S.shape[0]
@@ -979,9 +979,9 @@ def _launch_backward(size, offsets, scale, C, B, x, dt, D, A_log, dt_bias, S, d_
         d_B,
         d_x,
         d_dt,
-        d_D,
         d_A_log,
         d_dt_bias,
+        d_D,
         d_S_end,
     )
 
@@ -1004,19 +1004,19 @@ class _FirstOrder(torch.autograd.Function):
 
 class _Recurrence(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, form, backend, size, offsets, scale, C, B, x, dt, D, A_log, dt_bias, S):
-        tensors = (C, B, x, dt, D, A_log, dt_bias, S)
+    def forward(ctx, form, backend, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
+        tensors = (C, B, x, dt, A_log, dt_bias, D, S)
         with torch.autocast(C.device.type, enabled=False):
             if backend == "triton" and form == "recurrent":
                 o, ends = _launch_recurrent(offsets, scale, *tensors)
             elif backend == "triton":
                 o, ends = _launch_forward(size, offsets, scale, *tensors)
             else:
-                C, B, x, dt, D, A_log, dt_bias = (x.to(S.dtype) for x in tensors[:7])
+                C, B, x, dt, A_log, dt_bias, D = (x.to(S.dtype) for x in tensors[:7])
                 if form == "recurrent":
-                    o, *ends = _naive(C, B, x, dt, D, A_log, dt_bias, scale, S)
+                    o, *ends = _naive(C, B, x, dt, A_log, dt_bias, D, scale, S)
                 else:
-                    o, *ends = _chunk_forward_torch(C, B, x, dt, D, A_log, dt_bias, scale, S, size)
+                    o, *ends = _chunk_forward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, size)
         ctx.save_for_backward(*tensors)
         ctx.config = backend, size, offsets, scale
         return o.to(tensors[2].dtype), *ends
@@ -1050,9 +1050,9 @@ def operator(
     B,
     x,
     dt,
-    D,
     A_log,
     dt_bias,
+    D,
     *,
     scale=None,
     initial_state=None,
@@ -1070,9 +1070,9 @@ def operator(
         B: input [B, T, H, K].
         x: input [B, T, H, V].
         dt: input [B, T, H].
-        D: learned parameter [H].
         A_log: learned parameter [H].
         dt_bias: learned parameter [H].
+        D: learned parameter [H].
         scale: the factor of the query, a number; default 1.0.
         initial_state: a State (or a tuple of its tensors) that the sequences continue from; default zeros.
         output_final_state: whether to return the state after the last token.
@@ -1088,7 +1088,7 @@ def operator(
     Raises:
         ValueError, TypeError: naming the argument, what was given and what is needed, before anything is computed.
     """
-    tensors = (C, B, x, dt, D, A_log, dt_bias)
+    tensors = (C, B, x, dt, A_log, dt_bias, D)
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, backend, schedule, chunk_size)
 
 
@@ -1097,9 +1097,9 @@ def naive(
     B,
     x,
     dt,
-    D,
     A_log,
     dt_bias,
+    D,
     *,
     scale=None,
     initial_state=None,
@@ -1114,7 +1114,7 @@ def naive(
 
     Arguments as for `operator`.
     """
-    tensors = (C, B, x, dt, D, A_log, dt_bias)
+    tensors = (C, B, x, dt, A_log, dt_bias, D)
     _check_choice("mode", mode, ("auto", "naive"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "naive", backend, schedule, chunk_size)
 
@@ -1124,9 +1124,9 @@ def parallel(
     B,
     x,
     dt,
-    D,
     A_log,
     dt_bias,
+    D,
     *,
     scale=None,
     initial_state=None,
@@ -1141,7 +1141,7 @@ def parallel(
 
     Arguments as for `operator`.
     """
-    tensors = (C, B, x, dt, D, A_log, dt_bias)
+    tensors = (C, B, x, dt, A_log, dt_bias, D)
     _check_choice("mode", mode, ("auto", "parallel"))
     return _run(
         tensors, scale, initial_state, output_final_state, cu_seqlens, "parallel", backend, schedule, chunk_size
@@ -1153,9 +1153,9 @@ def chunk(
     B,
     x,
     dt,
-    D,
     A_log,
     dt_bias,
+    D,
     *,
     scale=None,
     initial_state=None,
@@ -1170,7 +1170,7 @@ def chunk(
 
     Arguments as for `operator`.
     """
-    tensors = (C, B, x, dt, D, A_log, dt_bias)
+    tensors = (C, B, x, dt, A_log, dt_bias, D)
     _check_choice("mode", mode, ("auto", "chunk"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "chunk", backend, schedule, chunk_size)
 
@@ -1180,9 +1180,9 @@ def recurrent(
     B,
     x,
     dt,
-    D,
     A_log,
     dt_bias,
+    D,
     *,
     scale=None,
     initial_state=None,
@@ -1197,17 +1197,17 @@ def recurrent(
 
     Arguments as for `operator`.
     """
-    tensors = (C, B, x, dt, D, A_log, dt_bias)
+    tensors = (C, B, x, dt, A_log, dt_bias, D)
     _check_choice("mode", mode, ("auto", "recurrent"))
     return _run(
         tensors, scale, initial_state, output_final_state, cu_seqlens, "recurrent", backend, schedule, chunk_size
     )
 
 
-def step(C, B, x, dt, D, A_log, dt_bias, state=None, *, scale=None) -> tuple[Tensor, State]:
+def step(C, B, x, dt, A_log, dt_bias, D, state=None, *, scale=None) -> tuple[Tensor, State]:
     """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o [B, H, V] and the
     state after it."""
-    tensors = (C, B, x, dt, D, A_log, dt_bias)
+    tensors = (C, B, x, dt, A_log, dt_bias, D)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale)
@@ -1413,24 +1413,24 @@ def _triton_obstacle(mode, tensors, sizes):
 def _initial(H, generator=None):
     """The initial value of every parameter, in float32."""
     return {
-        "D": torch.full((H,), float(1)),
         "A_log": torch.log(1 + (16 - 1) * torch.rand((H,), generator=generator)),
         "dt_bias": torch.log(torch.expm1(0.001 * (0.1 / 0.001) ** torch.rand((H,), generator=generator))),
+        "D": torch.full((H,), float(1)),
     }
 
 
 class Operator(torch.nn.Module):
-    """`operator` with its parameters D, A_log, dt_bias, sized by H."""
+    """`operator` with its parameters A_log, dt_bias, D, sized by H."""
 
     def __init__(self, H):
         super().__init__()
         initial = _initial(H)
-        self.D = torch.nn.Parameter(initial["D"])
         self.A_log = torch.nn.Parameter(initial["A_log"])
         self.dt_bias = torch.nn.Parameter(initial["dt_bias"])
+        self.D = torch.nn.Parameter(initial["D"])
 
     def forward(self, C, B, x, dt, **options):
-        return operator(C, B, x, dt, self.D, self.A_log, self.dt_bias, **options)
+        return operator(C, B, x, dt, self.A_log, self.dt_bias, self.D, **options)
 
 
 def sample_inputs(B=2, T=64, H=2, K=16, V=16, dtype=torch.float32, seed=0, device="cpu") -> dict[str, Tensor]:

@@ -52,18 +52,18 @@ if TYPE_CHECKING:
     import triton.language as tl
 
 RECGEN_VERSION = "0.1.0"
-SPEC_HASH = "15140f3dfaf4b5b8a42a5abda807b67e9a7f3921c5a32358e732601ba2c94e20"
+SPEC_HASH = "481c337921bf5e148d2fde0d9a8128848018361ab496e92b4a8dcfa81fd2961a"
 SPEC = {
     "name": "rwkv6",
     "title": "Receptance weighted key value, with a gate per key channel",
     "cite": "arXiv:2404.05892",
-    "inputs": {"r": "B T H K", "w": "B T H K"},
+    "inputs": {"r": "B T H K", "k": "B T H K", "v": "B T H V", "w": "B T H K"},
     "params": {"u": {"axes": "H K", "init": "0"}},
     "decay": {"type": "gated", "per": "key", "log": "-exp(w)"},
     "query": "r",
     "readout": {"kind": "exclusive", "bonus": "u"},
 }
-INPUTS = {"k": "B T H K", "v": "B T H V", "r": "B T H K", "w": "B T H K"}
+INPUTS = {"r": "B T H K", "k": "B T H K", "v": "B T H V", "w": "B T H K"}
 PARAMS = {"u": "H K"}
 STATE = {"S": "N H K V"}
 SCHEDULES = ("fused",)
@@ -85,7 +85,7 @@ class State(NamedTuple):
 # The definition: one token at a time.
 
 
-def _token_values(k, v, r, w, u, scale):
+def _token_values(r, k, v, w, u, scale):
     """Query, key, value, log-decay, bonus of every token, from the inputs and parameters."""
     query = scale * r
     log_decay = -torch.exp(w.clamp(max=80))
@@ -104,8 +104,8 @@ def _token_step(query, k, v, log_decay, u, S):
     return o, S
 
 
-def _naive(k, v, r, w, u, scale, S):
-    query, k, v, log_decay, u = _token_values(k, v, r, w, u, scale)
+def _naive(r, k, v, w, u, scale, S):
+    query, k, v, log_decay, u = _token_values(r, k, v, w, u, scale)
     outputs = [v[:, :0]]
     for t in range(v.shape[1]):
         o, S = _token_step(query[:, t], k[:, t], v[:, t], log_decay[:, t], u, S)
@@ -164,9 +164,9 @@ def _siblings(size, half, like):
     return (block[:, None] % 2 == 1) & (block[:, None] == block[None, :] + 1)
 
 
-def _chunk_forward_torch(k, v, r, w, u, scale, S, size):
+def _chunk_forward_torch(r, k, v, w, u, scale, S, size):
     """The output and the final state."""
-    T = k.shape[1]
+    T = r.shape[1]
     log_decay = _rows(-torch.exp(w.clamp(max=80)), size)
     total = log_decay.sum(-2)  # total[m] = Σ_t ℓ[t,m]
     chunk_decay = torch.exp(total)
@@ -183,7 +183,7 @@ def _chunk_forward_torch(k, v, r, w, u, scale, S, size):
     query_decayed = query * decay_to_row
     scores_all = 0
     for half in _halves(size):
-        siblings = _siblings(size, half, like=k)
+        siblings = _siblings(size, half, like=r)
         from_middle = _earlier(log_decay, half, dim=-2)  # from_middle[s,t,m] = Σ_{j<t, j∈B_s(t)} ℓ[j,m]
         decay_from_middle = torch.exp(from_middle)
         query_weighted = query * decay_from_middle
@@ -200,9 +200,9 @@ def _chunk_forward_torch(k, v, r, w, u, scale, S, size):
     return _unrows(y, T), S_end
 
 
-def _chunk_backward_torch(k, v, r, w, u, scale, S, d_o, d_S, size):
+def _chunk_backward_torch(r, k, v, w, u, scale, S, d_o, d_S, size):
     """The gradients of the inputs, parameters and initial state, given those of the output and the final state."""
-    T = k.shape[1]
+    T = r.shape[1]
     part_of_w = -torch.exp(w.clamp(max=80))
     log_decay = _rows(part_of_w, size)
     total = log_decay.sum(-2)  # total[m] = Σ_t ℓ[t,m]
@@ -238,7 +238,7 @@ def _chunk_backward_torch(k, v, r, w, u, scale, S, d_o, d_S, size):
     d_key_pairs = 0
     scores_all = 0
     for half in _halves(size):
-        siblings = _siblings(size, half, like=k)
+        siblings = _siblings(size, half, like=r)
         from_middle = _earlier(log_decay, half, dim=-2)  # from_middle[s,t,m] = Σ_{j<t, j∈B_s(t)} ℓ[j,m]
         decay_from_middle = torch.exp(from_middle)
         # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
@@ -281,7 +281,7 @@ def _chunk_backward_torch(k, v, r, w, u, scale, S, d_o, d_S, size):
     # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
     d_value = key_decayed @ d_S + self_score[..., :, None] * d_o_rows + scores_all.mT @ d_o_rows
     d_v = _unrows(d_value, T)
-    return d_k, d_v, d_r, d_w, d_u, d_S_start
+    return d_r, d_k, d_v, d_w, d_u, d_S_start
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -814,14 +814,14 @@ def _products(tensors):
 class _Grid:
     """Sizes that every launch of one call shares, and the launch itself."""
 
-    def __init__(self, offsets, sequences, k, v):
-        batch, T, H, K = k.shape
+    def __init__(self, offsets, sequences, r, v):
+        batch, T, H, K = r.shape
         V = v.shape[-1]
-        self.heads, self.sequences, self.device = H, sequences, k.device
+        self.heads, self.sequences, self.device = H, sequences, r.device
         if offsets is None:
             offsets = T * torch.arange(batch + 1)
         self.offsets = offsets.to(self.device)
-        exact = torch.float32 in (k.dtype, v.dtype)
+        exact = torch.float32 in (r.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
@@ -849,13 +849,13 @@ class _Grid:
             )
 
 
-def _launch_forward(size, offsets, scale, k, v, r, w, u, S):
+def _launch_forward(size, offsets, scale, r, k, v, w, u, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(offsets, S.shape[0], k, v)
+    grid = _Grid(offsets, S.shape[0], r, v)
     u = u.float()
-    batch, T, H, _ = k.shape
+    batch, T, H, _ = r.shape
     V = v.shape[-1]
-    products = _products((k, v, r))
+    products = _products((r, k, v))
     o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
     grid.launch(
@@ -880,11 +880,11 @@ def _launch_forward(size, offsets, scale, k, v, r, w, u, S):
     return o, (S_end,)
 
 
-def _launch_recurrent(offsets, scale, k, v, r, w, u, S):
+def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid(offsets, S.shape[0], k, v)
+    grid = _Grid(offsets, S.shape[0], r, v)
     u = u.float()
-    batch, T, H, _ = k.shape
+    batch, T, H, _ = r.shape
     V = v.shape[-1]
     o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
@@ -907,14 +907,14 @@ def _launch_recurrent(offsets, scale, k, v, r, w, u, S):
     return o, (S_end,)
 
 
-def _launch_backward(size, offsets, scale, k, v, r, w, u, S, d_o, d_S):
+def _launch_backward(size, offsets, scale, r, k, v, w, u, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(offsets, S.shape[0], k, v)
+    grid = _Grid(offsets, S.shape[0], r, v)
     u = u.float()
-    batch, T, H, K = k.shape
+    batch, T, H, K = r.shape
     rows = batch * T
     sequences = S.shape[0]
-    products = _products((k, v, r))
+    products = _products((r, k, v))
     d_log_decay_part = S.new_empty(batch, T, H, K)
     d_u_forward = S.new_empty(sequences, H, K)
     d_r = torch.empty_like(r)
@@ -988,9 +988,9 @@ def _launch_backward(size, offsets, scale, k, v, r, w, u, S, d_o, d_S):
 
     d_u = d_u_forward.sum(0)
     return (
+        d_r,
         d_k,
         d_v,
-        d_r,
         d_w,
         d_u,
         d_S_end,
@@ -1015,22 +1015,22 @@ class _FirstOrder(torch.autograd.Function):
 
 class _Recurrence(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, form, backend, size, offsets, scale, k, v, r, w, u, S):
-        tensors = (k, v, r, w, u, S)
-        with torch.autocast(k.device.type, enabled=False):
+    def forward(ctx, form, backend, size, offsets, scale, r, k, v, w, u, S):
+        tensors = (r, k, v, w, u, S)
+        with torch.autocast(r.device.type, enabled=False):
             if backend == "triton" and form == "recurrent":
                 o, ends = _launch_recurrent(offsets, scale, *tensors)
             elif backend == "triton":
                 o, ends = _launch_forward(size, offsets, scale, *tensors)
             else:
-                k, v, r, w, u = (x.to(S.dtype) for x in tensors[:5])
+                r, k, v, w, u = (x.to(S.dtype) for x in tensors[:5])
                 if form == "recurrent":
-                    o, *ends = _naive(k, v, r, w, u, scale, S)
+                    o, *ends = _naive(r, k, v, w, u, scale, S)
                 else:
-                    o, *ends = _chunk_forward_torch(k, v, r, w, u, scale, S, size)
+                    o, *ends = _chunk_forward_torch(r, k, v, w, u, scale, S, size)
         ctx.save_for_backward(*tensors)
         ctx.config = backend, size, offsets, scale
-        return o.to(tensors[1].dtype), *ends
+        return o.to(tensors[2].dtype), *ends
 
     @staticmethod
     def backward(ctx, d_o, d_S):
@@ -1057,9 +1057,9 @@ class _Recurrence(torch.autograd.Function):
 
 
 def operator(
+    r,
     k,
     v,
-    r,
     w,
     u,
     *,
@@ -1075,9 +1075,9 @@ def operator(
     """Receptance weighted key value, with a gate per key channel.
 
     Args:
+        r: input [B, T, H, K].
         k: input [B, T, H, K].
         v: input [B, T, H, V].
-        r: input [B, T, H, K].
         w: input [B, T, H, K].
         u: learned parameter [H, K].
         scale: the factor of the query, a number; default 1.0.
@@ -1095,14 +1095,14 @@ def operator(
     Raises:
         ValueError, TypeError: naming the argument, what was given and what is needed, before anything is computed.
     """
-    tensors = (k, v, r, w, u)
+    tensors = (r, k, v, w, u)
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, backend, schedule, chunk_size)
 
 
 def naive(
+    r,
     k,
     v,
-    r,
     w,
     u,
     *,
@@ -1119,15 +1119,15 @@ def naive(
 
     Arguments as for `operator`.
     """
-    tensors = (k, v, r, w, u)
+    tensors = (r, k, v, w, u)
     _check_choice("mode", mode, ("auto", "naive"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "naive", backend, schedule, chunk_size)
 
 
 def parallel(
+    r,
     k,
     v,
-    r,
     w,
     u,
     *,
@@ -1144,7 +1144,7 @@ def parallel(
 
     Arguments as for `operator`.
     """
-    tensors = (k, v, r, w, u)
+    tensors = (r, k, v, w, u)
     _check_choice("mode", mode, ("auto", "parallel"))
     return _run(
         tensors, scale, initial_state, output_final_state, cu_seqlens, "parallel", backend, schedule, chunk_size
@@ -1152,9 +1152,9 @@ def parallel(
 
 
 def chunk(
+    r,
     k,
     v,
-    r,
     w,
     u,
     *,
@@ -1171,15 +1171,15 @@ def chunk(
 
     Arguments as for `operator`.
     """
-    tensors = (k, v, r, w, u)
+    tensors = (r, k, v, w, u)
     _check_choice("mode", mode, ("auto", "chunk"))
     return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "chunk", backend, schedule, chunk_size)
 
 
 def recurrent(
+    r,
     k,
     v,
-    r,
     w,
     u,
     *,
@@ -1196,27 +1196,27 @@ def recurrent(
 
     Arguments as for `operator`.
     """
-    tensors = (k, v, r, w, u)
+    tensors = (r, k, v, w, u)
     _check_choice("mode", mode, ("auto", "recurrent"))
     return _run(
         tensors, scale, initial_state, output_final_state, cu_seqlens, "recurrent", backend, schedule, chunk_size
     )
 
 
-def step(k, v, r, w, u, state=None, *, scale=None) -> tuple[Tensor, State]:
+def step(r, k, v, w, u, state=None, *, scale=None) -> tuple[Tensor, State]:
     """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o [B, H, V] and the
     state after it."""
-    tensors = (k, v, r, w, u)
+    tensors = (r, k, v, w, u)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     if state is None:
-        state = [torch.zeros(s, dtype=dtype, device=k.device) for s in _state_shapes(sizes, sizes["B"])]
-    (S,) = _check_state("state", state, sizes, sizes["B"], k, dtype)
+        state = [torch.zeros(s, dtype=dtype, device=r.device) for s in _state_shapes(sizes, sizes["B"])]
+    (S,) = _check_state("state", state, sizes, sizes["B"], r, dtype)
     query, k, v, log_decay, u = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
     o, S = _token_step(query, k, v, log_decay, u, S)
-    return o.to(tensors[1].dtype), State(S)
+    return o.to(tensors[2].dtype), State(S)
 
 
 def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, backend, schedule, chunk_size):
@@ -1248,7 +1248,7 @@ def _form(mode, backend, size, offsets, scale, tensors, state):
     if mode == "naive":
         dtype = state[0].dtype
         o, *state = _naive(*(x.to(dtype) for x in tensors), scale, *state)
-        return o.to(tensors[1].dtype), *state
+        return o.to(tensors[2].dtype), *state
     if mode == "parallel":  # one chunk holds the whole sequence
         size = 1 << max(1, (tensors[0].shape[1] - 1).bit_length())
     return _Recurrence.apply(mode, backend, size, offsets, scale, *tensors, *state)
@@ -1262,7 +1262,7 @@ def _each_document(mode, size, offsets, scale, tensors, state):
         own = [s[n : n + 1] for s in state]
         results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
     if not results:
-        return tensors[1], *state
+        return tensors[2], *state
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 
@@ -1424,8 +1424,8 @@ class Operator(torch.nn.Module):
         initial = _initial(H, K)
         self.u = torch.nn.Parameter(initial["u"])
 
-    def forward(self, k, v, r, w, **options):
-        return operator(k, v, r, w, self.u, **options)
+    def forward(self, r, k, v, w, **options):
+        return operator(r, k, v, w, self.u, **options)
 
 
 def sample_inputs(B=2, T=64, H=2, K=16, V=16, dtype=torch.float32, seed=0, device="cpu") -> dict[str, Tensor]:

@@ -108,8 +108,8 @@ def test_the_two_commands_come_first() -> None:
 
 
 def test_the_table_is_the_catalogue() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| ?(\S*) \|$", README, re.MULTILINE))
-    assert rows == {name: read(path).cite or "" for name, path in catalogue().items()}
+    rows = dict(re.findall(r"^\| \[`(\w+)`\]\(.*\| (\S+) \|$", README, re.MULTILINE))
+    assert rows == {name: read(path).cite or "–" for name, path in catalogue().items()}
 
 
 def test_a_family_of_ones_own_takes_less_than_thirty_lines() -> None:

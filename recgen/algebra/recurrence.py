@@ -238,6 +238,10 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
         "a key weight along keys and values at once": any(
             axes_of(f, tensors) == "mv" for f in sympy.Mul.make_args(spec.key_weight.tree)
         ),
+        "a query, key or value that is the same at every token": any(
+            not any(t.role == "input" and t.symbol in role.tree.free_symbols for t in tensors.values())
+            for role in ((spec.query, spec.key, spec.value) if spec.state == "matrix" else ())
+        ),
         "a vector state": spec.state == "vector",
         "causal: false": not spec.causal,
         "a log key weight": spec.log_key_weight,

@@ -205,7 +205,8 @@ class _Reader:
         return read
 
     def _tensors(self, shape: SpecShape, family: FamilyReading | None) -> tuple[list[Tensor], list[Tensor]]:
-        """All inputs and all parameters in call order: q k v that are implied, the spec's own, then the family's."""
+        """All inputs and all parameters in call order: q k v that are implied, the spec's own, then the family's inputs;
+        the family's parameters come before the spec's own."""
         context = self.context
         declared = read_inputs(context, shape.inputs)
         params = read_params(context, shape.params)
@@ -220,7 +221,7 @@ class _Reader:
         own |= {tensor.name: tensor for tensor in implied}
         brought = [tensor for tensor in (*family.inputs, *family.params) if self._brings(tensor, own)] if family else []
         inputs = implied + declared + [tensor for tensor in brought if tensor.role == "input"]
-        return inputs, params + [tensor for tensor in brought if tensor.role != "input"]
+        return inputs, [tensor for tensor in brought if tensor.role != "input"] + params
 
     def _implied(self, shape: SpecShape) -> dict[str, str]:
         """q, k and v, each unless its role is written without it."""

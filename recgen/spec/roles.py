@@ -102,7 +102,8 @@ def read_feature_map(
         context.refuse_at(path, wrong, "write an expression that is defined for every x, such as log(1 + exp(x))")
         return None
     fix = "give its parameters axes among H K"
-    sound = check_axes(context, path, expr, tensors, "HK", "a feature map acts on each key channel by itself", fix)
+    beside = {name: tensor for name, tensor in tensors.items() if name != "x"}  # here x is the argument
+    sound = check_axes(context, path, expr, beside, "HK", "a feature map acts on each key channel by itself", fix)
     return expr if sound else None
 
 

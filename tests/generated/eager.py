@@ -1,6 +1,7 @@
 """What plain eager torch code reaches in 16 bits: the parallel form, every product rounded to the inputs' dtype.
 
-Log-decays are summed in float32, as any careful user would; it is the yardstick of the 16-bit tests.
+Log-decays are summed in float32, as any careful user would; it is the yardstick of the 16-bit tests. It is made from
+the published equation's terms, for a decay that is a product along keys and values.
 """
 from __future__ import annotations
 
@@ -8,58 +9,72 @@ from types import ModuleType
 
 import torch
 from torch import Tensor
-from torch.nn.functional import elu, logsigmoid
 
-from tests.generated.support import Values, cotangents
-
-
-def log_decay(name: str, values: Values) -> Tensor:
-    """ℓ [B,T,H,1 or K] in float32."""
-    B, T, H, _ = values["k"].shape
-    if name == "retnet":
-        heads = torch.log(1 - 2 ** (-5 - torch.arange(H, dtype=torch.float32)))
-        return heads[:, None].expand(B, T, H, 1)
-    if name == "learned_decay":
-        return -torch.exp(values["w"].float())[:, None].expand(B, T, H, 1)
-    gate = logsigmoid(values["g"].float())
-    return gate[..., None] if name == "simple_gla" else gate / 16
+from tests.generated.equations import EQUATIONS, Terms
+from tests.generated.inputs import Values
+from tests.generated.support import leaves_of, results
 
 
-def forward(name: str, values: Values, state: Values | None) -> Values:
-    """o and the final state."""
-    q, k, v = values["q"], values["k"], values["v"]
-    dtype, T = q.dtype, q.shape[1]
-    start = {n: x.to(dtype) for n, x in (state or {}).items()}
-    causal = torch.ones(T, T, dtype=torch.bool).tril()[:, :, None, None]
-    if name == "linear_attention":
-        q, k = elu(q) + 1, elu(k) + 1
-        scores = torch.einsum("bthk,bihk->btih", q, k) * causal[..., 0]
-        y, n = torch.einsum("btih,bihv->bthv", scores, v), scores.sum(2)
-        S, z = torch.einsum("bthk,bthv->bhkv", k, v), k.sum(1)
-        if start:
-            y, n = y + torch.einsum("bthk,bhkv->bthv", q, start["S"]), n + torch.einsum("bthk,bhk->bth", q, start["z"])
-            S, z = S + start["S"], z + start["z"]
-        return {"o": y / (n + 1e-6)[..., None], "S": S, "z": z}
-    q = q * q.shape[-1] ** -0.5
-    through = log_decay(name, values).cumsum(1)
-    between = through[:, :, None] - through[:, None]
-    weights = torch.where(causal, between, -torch.inf).exp().to(dtype)
-    y = torch.einsum("btihk,bihk->btih", q[:, :, None] * weights, k)
-    y = torch.einsum("btih,bihv->bthv", y, v)
-    S = torch.einsum("bthk,bthv->bhkv", k * (through[:, -1:] - through).exp().to(dtype), v)
+class Decay:
+    """Pair and boundary weights from the log-decays along one axis; reads lag by a token where `before` holds."""
+
+    def __init__(self, log: Tensor | None, like: Tensor, *, before: bool) -> None:
+        B, T, H, _ = like.shape
+        log = torch.zeros(1, device=like.device) if log is None else log.float()
+        log = log.expand(B, T, H, log.shape[-1])
+        self.through = log.cumsum(1)
+        self.until = self.through - log if before else self.through
+        self.seen = torch.ones(T, T, dtype=torch.bool).tril(-1 if before else 0)[:, :, None, None]
+        self.dtype = like.dtype
+
+    def pairs(self) -> Tensor:
+        """[B,T,T,H,·]: how much of what token i wrote is left when token t reads."""
+        between = self.until[:, :, None] - self.through[:, None]
+        return torch.where(self.seen, between, -torch.inf).exp().to(self.dtype)
+
+    def since_start(self) -> Tensor:
+        return self.until.exp().to(self.dtype)
+
+    def to_end(self) -> Tensor:
+        return (self.through[:, -1:] - self.through).exp().to(self.dtype)
+
+    def all(self) -> Tensor:
+        return self.through[:, -1].exp().to(self.dtype)
+
+
+def forward(terms: Terms, logs: Terms, dtype: torch.dtype, state: Values) -> Values:
+    """o and the final state; `logs` are the same terms in float32, of which only the log-decays are taken."""
+    before = terms.bonus is not None
+    q, k, v = ((terms.scale * terms.query).to(dtype), terms.key.to(dtype), terms.value.to(dtype))
+    key, value = Decay(logs.log_key, k, before=before), Decay(logs.log_value, v, before=before)
+    start = {n: x.to(dtype) for n, x in state.items()}
+    scores = torch.einsum("btihk,bihk->btih", q[:, :, None] * key.pairs(), k)
+    if logs.log_value is None:
+        y = torch.einsum("btih,bihv->bthv", scores, v)
+    else:
+        y = torch.einsum("btihv,bihv->bthv", scores[..., None] * value.pairs(), v)
+    if before:
+        y = y + (q * terms.bonus.to(dtype) * k).sum(-1, keepdim=True) * v
+    faded = q * key.since_start()
+    S = torch.einsum("bthk,bthv->bhkv", k * key.to_end(), v * value.to_end())
     if start:
-        y = y + torch.einsum("bthk,bhkv->bthv", q * through.exp().to(dtype), start["S"])
-        S = S + through[:, -1, :, :, None].exp().to(dtype) * start["S"]
-    return {"o": y, "S": S}
+        y = y + torch.einsum("bthk,bhkv->bthv", faded, start["S"]) * value.since_start()
+        S = S + key.all()[..., None] * value.all()[..., None, :] * start["S"]
+    found = {"o": y, "S": S}
+    if terms.denominator is not None:
+        n, z = scores.sum(2), (k * key.to_end()).sum(1)
+        if start:
+            n, z = n + torch.einsum("bthk,bhk->bth", faded, start["z"]), z + key.all() * start["z"]
+        found |= {"o": y / terms.denominator(n)[..., None], "z": z}
+    if terms.skip is not None:
+        found["o"] = found["o"] + terms.skip.to(dtype)
+    return found
 
 
 def run(module: ModuleType, values: Values, state: Values | None = None) -> Values:
     """Outputs, states and gradients, named as those of a form."""
-    leaves = {n: x.detach().requires_grad_() for n, x in values.items()}
-    start = {n: x.detach().requires_grad_() for n, x in (state or {}).items()}
-    outputs = forward(module.SPEC["name"], leaves, start or None)
-    wanted = {**leaves, **start}
-    gradients = torch.autograd.grad(list(outputs.values()), list(wanted.values()),
-                                    [cotangents(outputs)[n] for n in outputs])
-    return {**{n: x.detach() for n, x in outputs.items()},
-            **{f"d {n}": g for n, g in zip(wanted, gradients, strict=True)}}
+    leaves, start = leaves_of(values), leaves_of(state or {})
+    equation = EQUATIONS[module.SPEC["name"]]
+    wide = equation(*(x.float() for x in leaves.values()))
+    outputs = forward(equation(*leaves.values()), wide, next(iter(values.values())).dtype, start)
+    return results(outputs, {**leaves, **start})

@@ -1,86 +1,205 @@
 """The published recurrences as token loops, written from the papers' equations and from nothing of recgen's.
 
-q, k [B,T,H,K], v [B,T,H,V]; state S [B,H,K,V] (and z [B,H,K]); returns (o [B,T,H,V], state). Meant for float64.
+An equation is a function of the operator's inputs and parameters, in call order, that gives the `Terms` of one
+recurrence. Input x has the layout [B,T,H,K] or [B,T,H,V], a gate [B,T,H] or wider, a parameter [H] or wider. Meant for
+float64.
+
+    S_t = e^{ℓ_t} ⋆ S_{t-1} + key_t value_tᵀ        z_t = e^{ℓ_t} ⋆ z_{t-1} + key_t
+    y_t = σ query_tᵀ S_t  (S_{t-1} + diag(bonus) key_t value_tᵀ where a bonus is given)
+    o_t = y_t / denominator(σ query_tᵀ z_t) + skip_t
 """
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import logsigmoid, softplus
 
 State = tuple[Tensor, ...]
 
 
-def linear_attention(q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None, state: State | None = None,
-                     constant_denominator: bool = False) -> tuple[Tensor, State]:
-    """arXiv:2006.16236: φ(x) = elu(x) + 1, o_t = σ φ(q_t)ᵀS_t / (σ φ(q_t)ᵀz_t + 1e-6), σ = 1."""
-    scale = 1.0 if scale is None else scale
+@dataclass(frozen=True)
+class Terms:
+    """Features and weights are in query, key and value already; ℓ is the sum of the three that are given."""
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    scale: float = 1.0
+    log_key: Tensor | None = None  # broadcasts to [B,T,H,K]
+    log_value: Tensor | None = None  # broadcasts to [B,T,H,V]
+    log_full: Tensor | None = None  # broadcasts to [B,T,H,K,V]
+    denominator: Callable[[Tensor], Tensor] | None = None
+    bonus: Tensor | None = None
+    skip: Tensor | None = None
+
+    def log_decay(self) -> Tensor:
+        """ℓ, [B,T,H,K,V] or what broadcasts to it."""
+        total = self.key.new_zeros(1, 1, 1, 1, 1)
+        for part, axis in ((self.log_key, -1), (self.log_value, -2)):
+            total = total if part is None else total + part.unsqueeze(axis)
+        return total if self.log_full is None else total + self.log_full
+
+
+def token_loop(terms: Terms, state: State | None = None, *, scale: float | None = None,
+               constant_denominator: bool = False) -> tuple[Tensor, State]:
+    """Outputs and the final state: S, and z where a denominator needs it."""
+    query, key, value = terms.query, terms.key, terms.value
+    scale = terms.scale if scale is None else scale
+    B, T, H, M = key.shape
+    decay = torch.exp(terms.log_decay()).expand(B, T, H, -1, -1)
+    of_z = decay[..., :1].squeeze(-1) if terms.denominator else None
+    S, *rest = state or (key.new_zeros(B, H, M, value.shape[-1]), key.new_zeros(B, H, M))
+    z = rest[0] if terms.denominator else None
+    outputs = []
+    for t in range(T):
+        written = key[:, t, :, :, None] * value[:, t, :, None, :]
+        before, S = S, decay[:, t] * S + written
+        read = S if terms.bonus is None else before + terms.bonus[..., None] * written
+        o = scale * (query[:, t, :, :, None] * read).sum(-2)
+        if terms.denominator is not None:
+            z = of_z[:, t] * z + key[:, t]
+            n = terms.denominator(scale * (query[:, t] * z).sum(-1))
+            o = o / (n.detach() if constant_denominator else n)[..., None]
+        outputs.append(o if terms.skip is None else o + terms.skip[:, t])
+    return torch.stack(outputs, 1), (S,) if z is None else (S, z)
+
+
+def _per_head(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor) -> Terms:
+    """Retention: σ = K^(−1/2), ℓ of shape [B,T,H] or [H]."""
+    return Terms(q, k, v, q.shape[-1] ** -0.5, log_key=log_decay[..., None])
+
+
+def _heads(q: Tensor) -> tuple[Tensor, int]:
+    H = q.shape[2]
+    return torch.arange(H, dtype=q.dtype), H
+
+
+def linear_attention(q: Tensor, k: Tensor, v: Tensor) -> Terms:
+    """arXiv:2006.16236: φ(x) = elu(x) + 1, o = y / (n + 1e-6), σ = 1."""
     q, k = (torch.where(x > 0, x + 1, torch.exp(x.clamp(max=0))) for x in (q, k))
-    B, T, H, K = k.shape
-    S, z = state or (k.new_zeros(B, H, K, v.shape[-1]), k.new_zeros(B, H, K))
-    outputs = []
-    for t in range(T):
-        S = S + k[:, t, :, :, None] * v[:, t, :, None, :]
-        z = z + k[:, t]
-        numerator = scale * (q[:, t, :, :, None] * S).sum(-2)
-        denominator = scale * (q[:, t] * z).sum(-1) + 1e-6
-        denominator = denominator.detach() if constant_denominator else denominator
-        outputs.append(numerator / denominator[..., None])
-    return torch.stack(outputs, 1), (S, z)
+    return Terms(q, k, v, denominator=lambda n: n + 1e-6)
 
 
-def retention(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, scale: float | None,
-              state: State | None) -> tuple[Tensor, State]:
-    """S_t = diag(exp(ℓ_t)) S_{t-1} + k_t v_tᵀ, o_t = σ q_tᵀS_t, with ℓ of shape [B,T,H,K] or broadcastable to it."""
-    B, T, H, K = k.shape
-    scale = K ** -0.5 if scale is None else scale
-    decay = torch.exp(log_decay).expand(B, T, H, K)
-    S = state[0] if state else k.new_zeros(B, H, K, v.shape[-1])
-    outputs = []
-    for t in range(T):
-        S = decay[:, t, :, :, None] * S + k[:, t, :, :, None] * v[:, t, :, None, :]
-        outputs.append(scale * (q[:, t, :, :, None] * S).sum(-2))
-    return torch.stack(outputs, 1), (S,)
-
-
-def retnet(q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None,
-           state: State | None = None) -> tuple[Tensor, State]:
+def retnet(q: Tensor, k: Tensor, v: Tensor) -> Terms:
     """arXiv:2307.08621: γ_h = 1 − 2^(−5−h)."""
-    h = torch.arange(k.shape[2], dtype=k.dtype)
-    return retention(q, k, v, torch.log(1 - 2 ** (-5 - h))[:, None], scale, state)
+    h, _ = _heads(q)
+    return _per_head(q, k, v, torch.log1p(-(2 ** (-5 - h))))
 
 
-def learned_decay(q: Tensor, k: Tensor, v: Tensor, w: Tensor, *, scale: float | None = None,
-                  state: State | None = None) -> tuple[Tensor, State]:
-    """ℓ = −exp(w), one w per head."""
-    return retention(q, k, v, -torch.exp(w)[:, None], scale, state)
+def lightning(q: Tensor, k: Tensor, v: Tensor) -> Terms:
+    """arXiv:2401.04658: ℓ_h = −2^(−8(h+1)/H)."""
+    h, H = _heads(q)
+    return _per_head(q, k, v, -(2 ** (-8 * (h + 1) / H)))
 
 
-def simple_gla(q: Tensor, k: Tensor, v: Tensor, g: Tensor, *, scale: float | None = None,
-               state: State | None = None) -> tuple[Tensor, State]:
+def learned_decay(q: Tensor, k: Tensor, v: Tensor, w: Tensor) -> Terms:
+    """ℓ_h = −exp(w_h)."""
+    return _per_head(q, k, v, -torch.exp(w))
+
+
+def simple_gla(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> Terms:
     """ℓ_t = log σ(g_t), one per head."""
-    return retention(q, k, v, logsigmoid(g)[..., None], scale, state)
+    return _per_head(q, k, v, logsigmoid(g))
 
 
-def gla(q: Tensor, k: Tensor, v: Tensor, g: Tensor, *, scale: float | None = None,
-        state: State | None = None) -> tuple[Tensor, State]:
-    """arXiv:2312.06635: ℓ_t = log σ(g_t) / 16, one per key channel."""
-    return retention(q, k, v, logsigmoid(g) / 16, scale, state)
+def gated_retention(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> Terms:
+    """arXiv:2405.05254: γ_t = σ(g_t)^(1/16)."""
+    return _per_head(q, k, v, logsigmoid(g) / 16)
 
 
-EQUATIONS: dict[str, Callable[..., tuple[Tensor, State]]] = {
-    f.__name__: f for f in (linear_attention, retnet, learned_decay, simple_gla, gla)
-}
+def gla(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> Terms:
+    """arXiv:2312.06635: α_t = σ(g_t)^(1/16), one per key channel."""
+    return Terms(q, k, v, q.shape[-1] ** -0.5, log_key=logsigmoid(g) / 16)
+
+
+def gla_value(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> Terms:
+    """The gate per value channel instead."""
+    return Terms(q, k, v, q.shape[-1] ** -0.5, log_value=logsigmoid(g) / 16)
+
+
+def gla_outer(q: Tensor, k: Tensor, v: Tensor, g: Tensor, r: Tensor) -> Terms:
+    """arXiv:2312.06635, the general form: G_t = α_t β_tᵀ."""
+    return Terms(q, k, v, q.shape[-1] ** -0.5, log_key=logsigmoid(g) / 16, log_value=logsigmoid(r) / 16)
+
+
+def full_gate(q: Tensor, k: Tensor, v: Tensor, g: Tensor) -> Terms:
+    """G_t = σ(g_t) in [0, 1]^(K×V)."""
+    return Terms(q, k, v, q.shape[-1] ** -0.5, log_full=logsigmoid(g))
+
+
+def hgrn2(q: Tensor, g: Tensor, v: Tensor) -> Terms:
+    """arXiv:2404.07904: forget gate f = σ(g), key 1 − f."""
+    return Terms(q, torch.sigmoid(-g), v, log_key=logsigmoid(g))
+
+
+def rwkv5(r: Tensor, k: Tensor, v: Tensor, w: Tensor, u: Tensor) -> Terms:
+    """arXiv:2404.05892: o_t = rᵀ(S_{t-1} + diag(u) k vᵀ), decay exp(−exp(w))."""
+    return Terms(r, k, v, log_key=-torch.exp(w), bonus=u)
+
+
+def rwkv6(r: Tensor, k: Tensor, v: Tensor, w: Tensor, u: Tensor) -> Terms:
+    """arXiv:2404.05892: the same, with w of every token."""
+    return Terms(r, k, v, log_key=-torch.exp(w), bonus=u)
+
+
+def mamba2(C: Tensor, B: Tensor, x: Tensor, dt: Tensor, A_log: Tensor, dt_bias: Tensor, D: Tensor) -> Terms:
+    """arXiv:2405.21060: h_t = exp(ΔA) h_{t-1} + Δ B xᵀ, y = C h + D x, A = −exp(A_log), Δ = softplus(dt + dt_bias)."""
+    step = softplus(dt + dt_bias, threshold=1e9)
+    return Terms(C, step[..., None] * B, x, log_key=(-torch.exp(A_log) * step)[..., None], skip=D[:, None] * x)
+
+
+def mamba(C: Tensor, B: Tensor, x: Tensor, dt: Tensor, A_log: Tensor, dt_bias: Tensor, D: Tensor) -> Terms:
+    """arXiv:2312.00752: A per key and value, Δ and D per value."""
+    step = softplus(dt + dt_bias, threshold=1e9)
+    return Terms(C, B, step * x, log_full=-torch.exp(A_log) * step[..., None, :], skip=D * x)
+
+
+def performer(q: Tensor, k: Tensor, v: Tensor, omega: Tensor) -> Terms:
+    """arXiv:2009.14794: φ(x) = exp(ω x̂ − ‖x̂‖²/2) / √M, x̂ = x K^(−1/4)."""
+    def features(x: Tensor) -> Tensor:
+        x = x * x.shape[-1] ** -0.25
+        return torch.exp(x @ omega.T - (x * x).sum(-1, keepdim=True) / 2) * omega.shape[0] ** -0.5
+    return Terms(features(q), features(k), v, denominator=lambda n: n + 1e-6)
+
+
+def based(q: Tensor, k: Tensor, v: Tensor) -> Terms:
+    """arXiv:2402.18668: φ(x) = [1, x K^(−1/4), vec(x xᵀ) / √(2K)]."""
+    def features(x: Tensor) -> Tensor:
+        K = x.shape[-1]
+        pairs = (x[..., :, None] * x[..., None, :]).flatten(-2) / (2 * K) ** 0.5
+        return torch.cat([torch.ones_like(x[..., :1]), x * K ** -0.25, pairs], -1)
+    return Terms(features(q), features(k), v, denominator=lambda n: n + 1e-6)
+
+
+def hedgehog(q: Tensor, k: Tensor, v: Tensor, W: Tensor) -> Terms:
+    """arXiv:2402.04347: φ(x) = [softmax(xW), softmax(−xW)], W of each head."""
+    def features(x: Tensor) -> Tensor:
+        x = torch.einsum("bthk,hkj->bthj", x, W)
+        return torch.cat([x.softmax(-1), (-x).softmax(-1)], -1)
+    return Terms(features(q), features(k), v, denominator=lambda n: n + 1e-6)
+
+
+EQUATIONS: dict[str, Callable[..., Terms]] = {f.__name__: f for f in (
+    linear_attention, retnet, lightning, learned_decay, simple_gla, gated_retention, gla, gla_value, gla_outer,
+    full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog)}
+
+
+def published(name: str, values: dict[str, Tensor], state: State | None = None, *,
+              scale: float | None = None) -> tuple[Tensor, State]:
+    """Outputs and final state of an operator by its published equation; `values` by name, in call order."""
+    return token_loop(EQUATIONS[name](*values.values()), state, scale=scale)
 
 
 def cancelling_terms(name: str, values: dict[str, Tensor], d_o: Tensor) -> dict[str, Tensor]:
-    """With one token or one channel the sum normalizer cancels the query, o = v·n / (n + ε), and the gradients of q and
-    k are what ε leaves of two nearly equal terms. This is the first of them; the other operators have no such pair."""
-    if name != "linear_attention":
-        return {}
+    """With one token or one channel the sum normalizer cancels the query, o = v·n / (n + ε), and the gradients of query
+    and key are what ε leaves of two nearly equal terms. This is the first of them; without a normalizer there is no
+    such pair."""
     leaves = {n: x.detach().double().requires_grad_() for n, x in values.items()}
-    o, _ = linear_attention(**leaves, constant_denominator=True)
-    gradients = torch.autograd.grad(o, [leaves["q"], leaves["k"]], d_o.double())
-    return dict(zip(("d q", "d k"), gradients, strict=True))
+    terms = EQUATIONS[name](*leaves.values())
+    if terms.denominator is None:
+        return {}
+    o, _ = token_loop(terms, constant_denominator=True)
+    gradients = torch.autograd.grad(o, list(leaves.values()), d_o.double())
+    return {f"d {n}": x for n, x in zip(leaves, gradients, strict=True)}

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 
 from recgen.verify.offline import Compiled, Kernel, offline
+from tests.generated.catalogue import emitted
+from tests.generated.inputs import draw, draw_state
 from tests.generated.ir import narrow_products
-from tests.generated.support import draw, draw_state, emitted
 
 
 def launch(job: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from tests.generated.support import emitted
+from tests.generated.catalogue import emitted
 
 FORMS = [("naive", "torch"), ("parallel", "torch"), ("chunk", "torch"), ("recurrent", "torch"),
          ("chunk", "triton"), ("recurrent", "triton")]

@@ -3,25 +3,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
-from tests.generated.support import (
-    CHUNK_TRITON,
-    OPERATORS,
-    Form,
-    Values,
-    assert_matches,
-    assert_same_bits,
-    call,
-    cotangents,
-    draw,
-    draw_state,
-    each_form,
-    emitted,
-    in_float64,
-    run,
-    truth,
-)
+from tests.generated.catalogue import CHUNK_TRITON, REPRESENTATIVES, Form, each_form, emitted, over
+from tests.generated.inputs import draw, draw_state
+from tests.generated.support import assert_matches, assert_same_bits, call, cotangents, in_float64, run, truth
+from tests.generated.ways import separately
 
 PACKED = {
     "ragged": (0, 5, 21, 85, 86, 100),
@@ -31,36 +17,16 @@ PACKED = {
 }
 
 
-def separately(name: str, values: Values, state: Values, offsets: tuple[int, ...]) -> Values:
-    """`naive` in float64, document by document."""
-    module = emitted(name)
-    leaves = {n: x.detach().requires_grad_() for n, x in in_float64({**values, **state}).items()}
-    outputs: list[Tensor] = []
-    finals: dict[str, list[Tensor]] = {n: [] for n in state}
-    for i, (begin, end) in enumerate(zip(offsets, offsets[1:], strict=False)):
-        part = {n: leaves[n][:, begin:end] if n in module.INPUTS else leaves[n] for n in values}
-        start = {n: leaves[n][i:i + 1] for n in state}
-        found = call(module, Form("naive", "torch"), part, start) if end > begin else start
-        outputs += [found["o"]] if end > begin else []
-        for n in state:
-            finals[n].append(found[n])
-    results = {"o": torch.cat(outputs, 1), **{n: torch.cat(x) for n, x in finals.items()}}
-    gradients = torch.autograd.grad(list(results.values()), list(leaves.values()),
-                                    [cotangents(results)[n] for n in results])
-    return {**{n: x.detach() for n, x in results.items()},
-            **{f"d {n}": g for n, g in zip(leaves, gradients, strict=True)}}
-
-
 @pytest.mark.parametrize("packing", PACKED)
 @pytest.mark.parametrize("form", [pytest.param(Form("naive", "torch"), id="naive-torch"), *each_form()])
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_packed_documents_equal_separate_runs(name: str, form: Form, packing: str) -> None:
     module = emitted(name)
     offsets = PACKED[packing]
     values = draw(module, T=offsets[-1], H=1 if form.interpreted else 2, K=8, V=4)
     state = draw_state(module, values, N=len(offsets) - 1)
     found = run(module, form, values, state, cu_seqlens=torch.tensor(offsets))
-    assert_matches(found, separately(name, values, state, offsets), note=packing)
+    assert_matches(found, separately(module, values, state, offsets), note=packing)
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
@@ -73,8 +39,7 @@ def test_offsets_may_be_int32_or_int64(form: Form, dtype: torch.dtype) -> None:
     assert_matches(call(module, form, values, cu_seqlens=offsets), expected)
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_an_empty_document_ends_in_its_initial_state(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, T=20, H=1)
@@ -83,8 +48,7 @@ def test_an_empty_document_ends_in_its_initial_state(name: str, form: Form) -> N
     assert_same_bits({n: found[n][1] for n in state}, {n: x[1] for n, x in state.items()})
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_only_empty_documents(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, T=0, H=2, K=8, V=4)

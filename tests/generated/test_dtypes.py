@@ -7,21 +7,9 @@ import pytest
 import torch
 
 from tests.generated import eager
-from tests.generated.support import (
-    FORMS,
-    OPERATORS,
-    Form,
-    Values,
-    assert_same_bits,
-    call,
-    draw,
-    draw_state,
-    each_form,
-    emitted,
-    relative_error,
-    run,
-    truth,
-)
+from tests.generated.catalogue import FORMS, REPRESENTATIVES, Form, axes, each_form, emitted, over, profile
+from tests.generated.inputs import Values, draw, draw_state
+from tests.generated.support import assert_same_bits, call, relative_error, run, truth
 
 WIDE = (torch.float32, torch.bfloat16)
 
@@ -45,8 +33,7 @@ def assert_as_accurate_as_eager(found: Values, expected: Values, reference: Valu
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("with_state", [False, True], ids=["empty", "initial_state"])
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_16_bits_are_as_accurate_as_eager_code(name: str, form: Form, with_state: bool, dtype: torch.dtype) -> None:
     module = emitted(name)
     values = draw(module, T=50, H=2, K=32, V=16, dtype=dtype)
@@ -56,12 +43,11 @@ def test_16_bits_are_as_accurate_as_eager_code(name: str, form: Form, with_state
     assert_as_accurate_as_eager(found, truth(module, values, state), eager.run(module, values, state), form)
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_mixed_dtypes_work_or_are_refused(name: str, form: Form) -> None:
-    """q, k, v of one dtype; gate, parameter and initial state each of another."""
+    """Query, key and value of one dtype; gates with parameters, and initial state, each of another."""
     module = emitted(name)
-    rest = [n for n in ("g", "w") if n in (*module.INPUTS, *module.PARAMS)]
+    rest = [n for n in axes(module) if n in module.PARAMS or n in profile(module).drivers]
     for of_qkv, of_rest, of_state in itertools.product(WIDE, WIDE if rest else WIDE[:1], WIDE):
         values = draw(module, T=20, H=1, K=8, V=8)
         state = draw_state(module, values)
@@ -97,8 +83,7 @@ def test_q_k_v_of_different_dtypes_work_or_are_refused(form: Form, odd: str) -> 
 
 
 @pytest.mark.parametrize("dtype", WIDE, ids=str)
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_autocast_changes_nothing(name: str, form: Form, dtype: torch.dtype) -> None:
     """The inputs' dtypes decide, not the surroundings; backward runs outside of autocast, as it usually does."""
     module = emitted(name)
@@ -117,8 +102,7 @@ def test_autocast_changes_nothing(name: str, form: Form, dtype: torch.dtype) -> 
     assert_same_bits({n: x.grad for n, x in leaves.items()}, {n: x.grad for n, x in plain.items()})
 
 
-@pytest.mark.parametrize("form", each_form([form for form in FORMS if form.backend == "torch"]))
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES, [form for form in FORMS if form.backend == "torch"])
 def test_float64_stays_float64(name: str, form: Form) -> None:
     module = emitted(name)
     found = run(module, form, draw(module, T=10, dtype=torch.float64))

@@ -6,32 +6,24 @@ import inspect
 import pytest
 import torch
 
-from tests.generated.support import (
+from tests.generated.catalogue import (
     CHUNK,
     CHUNK_TRITON,
-    FORMS,
     NAIVE,
-    OPERATORS,
     RECURRENT_TRITON,
+    REPRESENTATIVES,
+    TORCH_FORMS,
     Form,
-    assert_matches,
-    assert_same_bits,
-    call,
-    cotangents,
-    draw,
-    draw_state,
-    each_form,
     emitted,
-    run,
-    truth,
+    forms_of,
+    over,
 )
-
-TORCH_FORMS = [form for form in FORMS if form.backend == "torch"]
+from tests.generated.inputs import draw, draw_state
+from tests.generated.support import assert_matches, assert_same_bits, call, run, truth
 
 
 @pytest.mark.parametrize("with_state", [False, True], ids=["empty", "initial_state"])
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_form_matches_naive(name: str, form: Form, with_state: bool) -> None:
     module = emitted(name)
     values = draw(module, B=2, T=40, H=2, K=16, V=8)
@@ -39,17 +31,7 @@ def test_form_matches_naive(name: str, form: Form, with_state: bool) -> None:
     assert_matches(run(module, form, values, state, chunk_size=None), truth(module, values, state))
 
 
-@pytest.mark.parametrize("form", each_form(TORCH_FORMS))
-@pytest.mark.parametrize("name", OPERATORS)
-def test_torch_forms_match_naive_in_float64(name: str, form: Form) -> None:
-    module = emitted(name)
-    values = draw(module, B=2, T=45, H=3, K=7, V=9, dtype=torch.float64)
-    state = draw_state(module, values)
-    assert_matches(run(module, form, values, state), truth(module, values, state), torch.float64)
-
-
-@pytest.mark.parametrize("form", each_form([CHUNK, CHUNK_TRITON]))
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES, [CHUNK, CHUNK_TRITON])
 def test_every_chunk_size_matches_naive(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, T=150, H=1, K=8, V=16)
@@ -59,29 +41,7 @@ def test_every_chunk_size_matches_naive(name: str, form: Form) -> None:
         assert_matches(run(module, form, values, state, chunk_size=chunk_size), expected, note=chunk_size)
 
 
-@pytest.mark.parametrize("name", OPERATORS)
-def test_step_matches_naive(name: str) -> None:
-    """One token at a time, differentiable through every step."""
-    module = emitted(name)
-    values = draw(module, B=2, T=9, H=2, K=8, V=5)
-    state = draw_state(module, values)
-    expected = truth(module, values, state)
-    leaves = {n: x.detach().requires_grad_() for n, x in {**values, **state}.items()}
-    carried = module.State(*(leaves[n] for n in module.STATE))
-    outputs = []
-    for t in range(9):
-        token = {n: leaves[n][:, t] for n in module.INPUTS}
-        o, carried = module.step(**token, **{n: leaves[n] for n in module.PARAMS}, state=carried)
-        outputs.append(o)
-    found = {"o": torch.stack(outputs, 1), **carried._asdict()}
-    gradients = torch.autograd.grad(list(found.values()), list(leaves.values()),
-                                    [cotangents(found)[n] for n in found])
-    found.update({f"d {n}": g for n, g in zip(leaves, gradients, strict=True)})
-    assert_matches(found, expected)
-    assert all(x.dtype == torch.float32 for x in carried)
-
-
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_step_takes_its_arguments_by_position(name: str) -> None:
     module = emitted(name)
     values = draw(module, T=1)
@@ -92,18 +52,18 @@ def test_step_takes_its_arguments_by_position(name: str) -> None:
     torch.testing.assert_close(by_position, o[:, 0], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_operator_is_the_form_it_is_asked_for(name: str) -> None:
     module = emitted(name)
     values = draw(module, T=40)
-    for form in (*TORCH_FORMS, NAIVE):
+    for form in (*forms_of(name, TORCH_FORMS), NAIVE):
         expected = call(module, form, values)
         o, final = module.operator(*values.values(), mode=form.name, backend="torch", output_final_state=True)
         assert_same_bits({"o": o, **final._asdict()}, expected, note=form)
 
 
 @pytest.mark.interpreter
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_operator_takes_triton_only_when_told_to_on_cpu(name: str) -> None:
     module = emitted(name)
     values = draw(module, T=20, H=1)
@@ -114,12 +74,12 @@ def test_operator_takes_triton_only_when_told_to_on_cpu(name: str) -> None:
     assert torch.equal(module.operator(**values)[0], module.operator(**values, backend="torch")[0])
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_every_form_has_the_signature_of_the_contract(name: str) -> None:
     module = emitted(name)
     tensors = [*module.INPUTS, *module.PARAMS]
     common = ["scale", "initial_state", "output_final_state", "cu_seqlens"]
-    for form in ("operator", "naive", "parallel", "chunk", "recurrent"):
+    for form in ("operator", "naive", *(form.name for form in forms_of(name, TORCH_FORMS))):
         parameters = inspect.signature(getattr(module, form)).parameters
         assert list(parameters)[:len(tensors)] == tensors, form
         assert all(parameters[n].kind is inspect.Parameter.KEYWORD_ONLY for n in common), form
@@ -129,7 +89,7 @@ def test_every_form_has_the_signature_of_the_contract(name: str) -> None:
 
 
 @pytest.mark.parametrize("schedule", ["auto", "fused"])
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_every_schedule_matches_naive(name: str, schedule: str) -> None:
     module = emitted(name)
     values = draw(module, T=33)

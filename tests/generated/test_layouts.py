@@ -8,19 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.generated.support import (
-    OPERATORS,
-    Form,
-    Values,
-    assert_same_bits,
-    call,
-    draw,
-    draw_state,
-    each_form,
-    emitted,
-    guarded,
-    run,
-)
+from tests.generated.catalogue import REPRESENTATIVES, Form, emitted, over
+from tests.generated.inputs import Values, draw, draw_state, guarded
+from tests.generated.support import assert_same_bits, call, run
 
 
 def transposed(x: Tensor) -> Tensor:
@@ -54,8 +44,7 @@ LAYOUTS: tuple[Callable[[Tensor], Tensor], ...] = (transposed, every_second, rev
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_any_layout_gives_the_bits_of_contiguous_copies(name: str, form: Form, layout: Callable) -> None:
     module = emitted(name)
     values = draw(module, B=2, T=9, H=2, K=8, V=8)
@@ -65,20 +54,19 @@ def test_any_layout_gives_the_bits_of_contiguous_copies(name: str, form: Form, l
     assert_same_bits(found, run(module, form, values, state))
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_slices_of_one_fused_projection(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, B=2, T=9, H=2, K=8, V=8)
-    widths = [values[n].shape[-1] for n in "qkv"]
-    fused = torch.cat([values[n] for n in "qkv"], -1)
-    sliced = {**values, **dict(zip("qkv", fused.split(widths, -1), strict=True))}
+    projected = [n for n in module.INPUTS if values[n].dim() == 4]
+    fused = torch.cat([values[n] for n in projected], -1)
+    widths = [values[n].shape[-1] for n in projected]
+    sliced = {**values, **dict(zip(projected, fused.split(widths, -1), strict=True))}
     assert_same_bits(run(module, form, sliced), run(module, form, values))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_expanded_inputs(name: str, form: Form, axis: int) -> None:
     """Stride 0 over the batch, the time, or the heads."""
     module = emitted(name)
@@ -88,8 +76,7 @@ def test_expanded_inputs(name: str, form: Form, axis: int) -> None:
     assert_same_bits(run(module, form, expanded), run(module, form, copies))
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_expanded_and_strided_output_gradients(name: str, form: Form) -> None:
     """o.sum() sends back one number with strides 0; a transposed view sends back a transposed gradient."""
     module = emitted(name)
@@ -109,8 +96,7 @@ def test_expanded_and_strided_output_gradients(name: str, form: Form) -> None:
     assert_same_bits(gradients(lambda x: reversed_axes(torch.linspace(-1, 1, x.numel()).reshape(x.shape))), ramp)
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_results_do_not_share_memory_with_inputs(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, T=4, H=1)

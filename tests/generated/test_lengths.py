@@ -4,34 +4,27 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.generated.equations import cancelling_terms
-from tests.generated.support import (
+from tests.generated.catalogue import (
     CHUNK,
     CHUNK_TRITON,
     FORMS,
-    OPERATORS,
     PARALLEL,
     RECURRENT,
     RECURRENT_TRITON,
+    REPRESENTATIVES,
     Form,
-    assert_matches,
-    assert_same_bits,
-    call,
-    cotangents,
-    draw,
-    draw_state,
-    each_form,
     emitted,
-    run,
-    truth,
+    over,
 )
+from tests.generated.equations import cancelling_terms
+from tests.generated.inputs import draw, draw_state
+from tests.generated.support import assert_matches, assert_same_bits, call, cotangents, part, run, truth
 
 LENGTHS = (1, 15, 16, 17, 63, 64, 65, 100, 127, 129, 200)
 CHUNKED = (CHUNK, CHUNK_TRITON)
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_every_length_matches_naive(name: str, form: Form) -> None:
     """Random gradients of output and final state; inputs lie in buffers of NaN."""
     module = emitted(name)
@@ -43,28 +36,26 @@ def test_every_length_matches_naive(name: str, form: Form) -> None:
         assert_matches(found, expected, terms=terms, note=f"T={T}")
 
 
-@pytest.mark.parametrize("form", each_form((CHUNK, RECURRENT, CHUNK_TRITON, RECURRENT_TRITON)))
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES, (CHUNK, RECURRENT, CHUNK_TRITON, RECURRENT_TRITON))
 def test_a_longer_sequence_has_the_same_beginning_to_the_bit(name: str, form: Form) -> None:
     module = emitted(name)
     longer = draw(module, T=65, H=2)
-    shorter = {n: x[:, :64].contiguous() if n in module.INPUTS else x for n, x in longer.items()}
+    shorter = {n: x.contiguous() for n, x in part(module, longer, None, 64).items()}
     options = {"chunk_size": 64} if form in CHUNKED else {}
     assert torch.equal(call(module, form, longer, **options)["o"][:, :64], call(module, form, shorter, **options)["o"])
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_the_parallel_form_has_the_same_beginning(name: str) -> None:
     """Its matrix products have another length, so only to rounding."""
     module = emitted(name)
     longer = draw(module, T=65, H=2)
-    shorter = {n: x[:, :64].contiguous() if n in module.INPUTS else x for n, x in longer.items()}
+    shorter = {n: x.contiguous() for n, x in part(module, longer, None, 64).items()}
     torch.testing.assert_close(call(module, PARALLEL, longer)["o"][:, :64], call(module, PARALLEL, shorter)["o"],
                                rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_no_tokens_leave_the_state_as_it_was(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, B=2, T=0, H=2, K=8, V=4)
@@ -77,8 +68,7 @@ def test_no_tokens_leave_the_state_as_it_was(name: str, form: Form) -> None:
     assert all(not empty[n].any() and empty[n].shape == state[n].shape for n in state)
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_a_form_repeats_itself_to_the_bit(name: str, form: Form) -> None:
     """First, second and third call, forward and backward."""
     module = emitted(name)
@@ -89,8 +79,7 @@ def test_a_form_repeats_itself_to_the_bit(name: str, form: Form) -> None:
         assert_same_bits(run(module, form, values, state), first)
 
 
-@pytest.mark.parametrize("form", each_form(FORMS))
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES, FORMS)
 def test_the_final_state_is_returned_only_when_asked_for(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, T=18, H=1)

@@ -4,22 +4,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.generated.support import (
-    FORMS,
-    Form,
-    assert_matches,
-    call,
-    draw,
-    draw_state,
-    each_form,
-    emitted,
-    in_float64,
-    relative_error,
-    run,
-    truth,
-)
-
-TORCH_FORMS = [form for form in FORMS if form.backend == "torch"]
+from tests.generated.catalogue import TORCH_FORMS, Form, each_form, emitted
+from tests.generated.inputs import draw, draw_state
+from tests.generated.support import assert_matches, call, in_float64, relative_error, run, truth
 
 
 @pytest.mark.parametrize("form", each_form())

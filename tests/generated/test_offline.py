@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
-from tests.generated.support import OPERATORS, ROOT
+from tests.generated.catalogue import OPERATORS, REPRESENTATIVES, ROOT
 
 pytestmark = pytest.mark.offline
 
 EVERYTHING = os.environ.get("RECGEN_OFFLINE") == "all"  # as `make compile` asks
+NAMES = OPERATORS if EVERYTHING else REPRESENTATIVES
 WORKERS = 2
 TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
 WIDTHS = (64, 128, 256)
@@ -46,7 +47,7 @@ def widths_and_dtypes(operator: str, target: str) -> list[tuple[int, str]]:
     """Head sizes 64, 128 and 256 in float32 and bfloat16. Without EVERYTHING each pair of target and operator takes one
     of the six in turn, so that each of the six meets several operators and targets."""
     pairs = [(width, dtype) for width in WIDTHS for dtype in DTYPES]
-    turn = TARGETS.index(target) + OPERATORS.index(operator)
+    turn = TARGETS.index(target) + NAMES.index(operator)
     return pairs if EVERYTHING else [pairs[turn % len(pairs)]]
 
 
@@ -78,11 +79,11 @@ def length_jobs(operator: str, target: str) -> list[Job]:
 
 def all_jobs() -> list[list[Job]]:
     """Batches that share kernels, the long ones first."""
-    batches = [width_jobs(operator, target, width, dtype) for operator in reversed(OPERATORS) for target in TARGETS
+    batches = [width_jobs(operator, target, width, dtype) for operator in reversed(NAMES) for target in TARGETS
                for width, dtype in widths_and_dtypes(operator, target)]
-    batches += [integer_jobs(operator, target) for operator in OPERATORS for target in TARGETS]
-    batches += [narrow_jobs(operator, "sm_90") for operator in OPERATORS]
-    batches += [length_jobs(operator, "sm_90") for operator in OPERATORS]
+    batches += [integer_jobs(operator, target) for operator in NAMES for target in TARGETS]
+    batches += [narrow_jobs(operator, "sm_90") for operator in NAMES]
+    batches += [length_jobs(operator, "sm_90") for operator in NAMES]
     return batches
 
 
@@ -144,7 +145,7 @@ def failures(results: list[Result]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_head_sizes_64_128_256_compile(results: list[Result], name: str, target: str) -> None:
     found = chosen(results, operator=name, target=target, topic="width")
     assert len(found) == len(widths_and_dtypes(name, target)) * len(MODES)
@@ -157,12 +158,12 @@ def test_head_sizes_64_128_256_compile(results: list[Result], name: str, target:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_integer_arguments_of_1_16_and_17_compile(results: list[Result], name: str, target: str) -> None:
     assert failures(chosen(results, operator=name, target=target, topic="integer")) == {}
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_narrow_heads_compile_or_are_refused(results: list[Result], name: str) -> None:
     """What is refused names the smallest size that works."""
     found = failures(chosen(results, operator=name, topic="narrow"))
@@ -170,7 +171,7 @@ def test_narrow_heads_compile_or_are_refused(results: list[Result], name: str) -
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_64_lengths_need_at_most_4_variants(results: list[Result], name: str, mode: str) -> None:
     found = chosen(results, operator=name, mode=mode, topic="lengths")
     assert len(found) == 64 and failures(found) == {}
@@ -181,14 +182,14 @@ def test_64_lengths_need_at_most_4_variants(results: list[Result], name: str, mo
     assert hashes and max(map(len, hashes.values())) <= 4, {n: len(h) for n, h in hashes.items()}
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_program_ids_are_widened_before_they_are_multiplied(results: list[Result], name: str) -> None:
     """No address is a 32-bit product: a tensor may have more than 2³¹ elements."""
     narrow = {k["name"]: k["narrow"] for r in chosen(results, operator=name) for k in r["kernels"] if k["narrow"]}
     assert narrow == {}
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_float32_products_are_not_tf32(results: list[Result], name: str) -> None:
     found = chosen(results, operator=name, dtype="float32")
     assert [label(r) for r in found if any(k["tf32"] for k in r["kernels"])] == []

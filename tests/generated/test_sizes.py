@@ -4,33 +4,30 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.generated.equations import cancelling_terms
-from tests.generated.support import (
+from tests.generated.catalogue import (
     CHUNK,
     CHUNK_TRITON,
-    FORMS,
-    NO_DECAY_INPUT,
-    OPERATORS,
+    GATES,
     RECURRENT_TRITON,
+    REPRESENTATIVES,
+    TORCH_FORMS,
+    TRITON_FORMS,
     Form,
-    assert_matches,
-    call,
-    cotangents,
-    draw,
-    draw_state,
+    axes,
     each_form,
     emitted,
-    run,
-    truth,
+    over,
+    profile,
 )
+from tests.generated.equations import cancelling_terms
+from tests.generated.inputs import draw, draw_state, without_decay
+from tests.generated.support import assert_matches, call, cotangents, run, truth
 
-TORCH_FORMS = [form for form in FORMS if form.backend == "torch"]
-TRITON_FORMS = [form for form in FORMS if form.backend == "triton"]
 NARROW = (1, 2, 4, 8, 16)
 
 
 @pytest.mark.parametrize("T", [1, 2, 3, 8, 15])
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_narrow_heads_and_short_sequences_in_torch(name: str, T: int) -> None:
     module = emitted(name)
     for K in NARROW:
@@ -44,7 +41,7 @@ def test_narrow_heads_and_short_sequences_in_torch(name: str, T: int) -> None:
 
 @pytest.mark.interpreter
 @pytest.mark.parametrize("sizes", [(1, 1), (2, 16), (4, 8), (16, 1), (8, 4)], ids=str)
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_narrow_heads_and_short_sequences_in_triton(name: str, sizes: tuple[int, int]) -> None:
     """Right, or refused with the smallest size that works."""
     module = emitted(name)
@@ -56,14 +53,14 @@ def test_narrow_heads_and_short_sequences_in_triton(name: str, sizes: tuple[int,
             try:
                 found = run(module, form, values)
             except ValueError as error:
-                assert any(n in str(error) for n in ("q", "k", "v")) and "16" in str(error), error
+                assert any(n in str(error) for n in module.INPUTS) and "16" in str(error), error
                 continue
             assert_matches(found, expected, terms=terms, note=f"{form} T={T}")
 
 
 @pytest.mark.parametrize("form", each_form())
 @pytest.mark.parametrize("sizes", [(3, 33), (33, 3), (20, 24)], ids=str)
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_widths_that_are_no_powers_of_two(name: str, form: Form, sizes: tuple[int, int]) -> None:
     module = emitted(name)
     values = draw(module, T=37, H=2, K=sizes[0], V=sizes[1])
@@ -73,12 +70,13 @@ def test_widths_that_are_no_powers_of_two(name: str, form: Form, sizes: tuple[in
 
 @pytest.mark.interpreter
 @pytest.mark.parametrize("form", TRITON_FORMS, ids=str)
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_integer_kernel_arguments_of_1_16_and_17(name: str, form: Form) -> None:
     """Triton compiles 1 and multiples of 16 into variants of their own: see test_offline for their compilation."""
     module = emitted(name)
     usual = {"B": 1, "T": 5, "H": 2, "K": 8, "V": 4}
-    for axis in "TKV" if name == "gla" else usual:
+    inside = {a for n in profile(module).drivers for a in axes(module)[n]} & set("KV")
+    for axis in "TKV" if inside else usual:
         for size in (1, 16, 17):
             values = draw(module, **{**usual, axis: size})
             expected = truth(module, values)
@@ -96,16 +94,14 @@ def test_counts_of_documents_of_1_16_and_17(form: Form, N: int) -> None:
     assert_matches(run(module, form, values, cu_seqlens=offsets), truth(module, values, cu_seqlens=offsets))
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(REPRESENTATIVES)
 def test_float32_at_width_128(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, T=33, H=1, K=128, V=128)
     assert_matches(run(module, form, values), truth(module, values))
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", OPERATORS)
+@over(("linear_attention", *GATES))
 def test_one_hot_products_are_exact(name: str, form: Form) -> None:
     """4097 needs 13 bits: products in TF32 (11 bits) or bfloat16 (8 bits) would not return it."""
     module = emitted(name)
@@ -121,15 +117,12 @@ def test_one_hot_products_are_exact(name: str, form: Form) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("form", each_form((CHUNK, CHUNK_TRITON)))
-@pytest.mark.parametrize("name", ["linear_attention", *NO_DECAY_INPUT])
+@over(("linear_attention", "learned_decay", *GATES), (CHUNK, CHUNK_TRITON))
 def test_a_sum_of_5000_ones_in_16_bits(name: str, form: Form, dtype: torch.dtype) -> None:
     """A sum kept in 16 bits would stop at 256 (bfloat16) or 2048 (float16)."""
     module = emitted(name)
     values = {n: torch.ones_like(x) for n, x in draw(module, T=5000, H=1, K=1, V=1, dtype=dtype).items()}
-    if name in NO_DECAY_INPUT:
-        gate, never = NO_DECAY_INPUT[name]
-        values[gate].fill_(never)
+    values = without_decay(module, values)
     found = call(module, form, values, chunk_size=128)
     total = 1.0 if name == "linear_attention" else 5000.0
     assert found["S"].dtype == torch.float32
@@ -138,13 +131,11 @@ def test_a_sum_of_5000_ones_in_16_bits(name: str, form: Form, dtype: torch.dtype
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-@pytest.mark.parametrize("name", ["linear_attention", *NO_DECAY_INPUT])
+@pytest.mark.parametrize("name", ["linear_attention", "learned_decay", *GATES])
 def test_5000_steps_of_ones_in_16_bits(name: str, dtype: torch.dtype) -> None:
     module = emitted(name)
     values = {n: torch.ones_like(x) for n, x in draw(module, T=1, H=1, K=1, V=1, dtype=dtype).items()}
-    if name in NO_DECAY_INPUT:
-        gate, never = NO_DECAY_INPUT[name]
-        values[gate].fill_(never)
+    values = without_decay(module, values)
     token = {n: x[:, 0] if n in module.INPUTS else x for n, x in values.items()}
     state = module.State(*(torch.zeros_like(x) for x in draw_state(module, values).values()))
     with torch.no_grad():

@@ -8,24 +8,21 @@ import pytest
 import torch
 
 import recgen
-from tests.generated.support import (
-    NAIVE,
-    Form,
-    Values,
-    assert_matches,
-    call,
-    draw,
-    draw_state,
-    each_form,
-    emitted,
-    in_float64,
-    relative_error,
-    run,
-    truth,
-)
+from tests.generated.catalogue import GATES, NAIVE, Form, axes, each_form, emitted, over, profile
+from tests.generated.inputs import Values, draw, draw_state, without_decay
+from tests.generated.support import assert_matches, call, in_float64, relative_error, run, truth
 
 RETNET_OF_ONE = {"name": "retnet_of_one", "decay": {"type": "fixed", "value": 1}, "scale": "K ** -0.5"}
 PLAIN = {"name": "plain", "scale": "K ** -0.5"}
+
+
+TEMPERATURE = {"simple_gla": 1, "gated_retention": 16, "gla": 16, "gla_value": 16, "gla_outer": 8}
+"""ℓ = logsigmoid(gate) / this, where all gates are alike."""
+
+
+def gate_of(log_sigmoid: torch.Tensor) -> torch.Tensor:
+    """The x with logsigmoid(x) = this, below 0."""
+    return log_sigmoid - torch.log(-torch.expm1(log_sigmoid))
 
 
 @functools.cache
@@ -48,12 +45,14 @@ def test_retnet_with_gamma_1_is_unnormalised_linear_attention(form: Form) -> Non
     assert_matches(run(compiled("plain"), form, values, state), truth(compiled("one"), values, state))
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", ["learned_decay", "simple_gla", "gla"])
+@over(["learned_decay", "gated_retention", *GATES])
 def test_a_constant_gate_is_retnet(name: str, form: Form) -> None:
-    """The gate, or the parameter, that gives γ_h = 1 − 2^(−5−h)."""
+    """The gates, or the parameter, that give γ_h = 1 − 2^(−5−h)."""
     log_decay = torch.log(1 - 2.0 ** (-5 - torch.arange(3, dtype=torch.float64)))
-    values = draw(emitted(name), T=130, H=3, log_decay=log_decay[:, None] if name == "gla" else log_decay)
+    values = draw(emitted(name), T=130, H=3)
+    for n in profile(emitted(name)).drivers:
+        wanted = torch.log(-log_decay) if name == "learned_decay" else gate_of(log_decay * TEMPERATURE[name])
+        values[n].copy_(wanted.reshape(-1, *[1] * (len(axes(emitted(name))[n]) - 3)).expand_as(values[n]))
     shared = {n: values[n] for n in "qkv"}
     state = draw_state(emitted(name), values)
     expected = truth(emitted("retnet"), shared, state)
@@ -65,22 +64,20 @@ def test_a_constant_gate_is_retnet(name: str, form: Form) -> None:
 def test_a_gate_that_is_the_same_for_all_channels_is_a_scalar_gate(form: Form) -> None:
     values = draw(emitted("gla"), T=70, H=2)
     scalar = torch.nn.functional.logsigmoid(torch.randn(1, 70, 2, generator=torch.Generator().manual_seed(3)).double())
-    of_head = draw(emitted("simple_gla"), T=70, H=2, log_decay=scalar)
-    of_channel = draw(emitted("gla"), T=70, H=2, log_decay=scalar[..., None])
-    assert all(torch.equal(of_head[n], values[n]) for n in "qkv")
+    of_head = {**values, "g": gate_of(scalar).float()}
+    of_channel = {**values, "g": gate_of(16 * scalar)[..., None].expand_as(values["g"]).float()}
     expected = call(emitted("simple_gla"), NAIVE, in_float64(of_head))
     assert_matches(call(emitted("gla"), form, of_channel), expected)
 
 
-@pytest.mark.parametrize("form", each_form())
-@pytest.mark.parametrize("name", ["simple_gla", "gla"])
+@over(GATES)
 def test_an_open_gate_is_retnet_with_gamma_1(name: str, form: Form) -> None:
-    values = draw(emitted(name), T=70, H=2, log_decay=0.0)
+    values = without_decay(emitted(name), draw(emitted(name), T=70, H=2), 1e4)
     shared: Values = {n: values[n] for n in "qkv"}
     expected = truth(compiled("one"), shared)
     found = run(emitted(name), form, values)
     assert_matches({n: found[n] for n in expected}, expected)
-    assert not found["d g"].any()
+    assert not any(found[f"d {n}"].any() for n in profile(emitted(name)).gates)
 
 
 @pytest.mark.parametrize("form", [pytest.param(NAIVE, id="naive-torch"), *each_form()])

@@ -1,0 +1,44 @@
+"""README's table and docs/operators/ are what specs/ gives today: `make docs` writes them again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from docs import catalogue as pages
+from recgen.resources import catalogue
+
+
+@pytest.fixture(scope="module")
+def wanted() -> dict[Path, str]:
+    return pages.files()
+
+
+def test_table_and_pages_are_up_to_date(wanted: dict[Path, str]) -> None:
+    assert pages.stale(wanted) == [], "run make docs"
+    assert {path.stem for path in wanted if path.parent == pages.PAGES} == set(catalogue())
+
+
+def test_every_page_has_what_is_derived(wanted: dict[Path, str]) -> None:
+    for path, text in wanted.items():
+        if path.parent == pages.PAGES:
+            assert {"## Meaning", "## One step"} <= set(text.splitlines()), path
+            assert "## Adjoint" not in text and f"`{path.stem}`" in text
+
+
+def test_what_is_not_up_to_date_is_seen(
+    wanted: dict[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, path in (("ROOT", tmp_path), ("PAGES", tmp_path / "operators"), ("README", tmp_path / "README.md")):
+        monkeypatch.setattr(pages, name, path)
+    shutil.copytree(Path(pages.__file__).parent / "operators", tmp_path / "operators")
+    moved = {tmp_path / "operators" / path.name: text for path, text in wanted.items() if path.name != "README.md"}
+    assert pages.stale(moved) == []
+    (tmp_path / "operators" / "gla.md").write_text("old")
+    (tmp_path / "operators" / "retnet.md").unlink()
+    (tmp_path / "operators" / "gone.md").write_text("of no operator")
+    assert sorted(pages.stale(moved)) == [
+        "operators/gla.md is not up to date", "operators/gone.md is of no operator",
+        "operators/retnet.md is not up to date"]
