@@ -4,7 +4,17 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.generated.support import CHUNK, CHUNK_TRITON, NAIVE, PARALLEL, RECURRENT, Form, draw, each_form, emitted
+from tests.generated.catalogue import (
+    CHUNK,
+    CHUNK_TRITON,
+    NAIVE,
+    PARALLEL,
+    RECURRENT,
+    Form,
+    each_form,
+    emitted,
+)
+from tests.generated.inputs import draw
 
 
 def gradient(form: Form, T: int = 9) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:

@@ -112,8 +112,9 @@ def _update(w: Recurrent) -> Section:
 def _chunk(program: Program, writer: Writer) -> list[Section]:
     m = writer.style.inline
     starts = " and ".join(m(writer.style.symbol(c.name)) for c in program.carries)
-    legend = Prose(f"Rows {m('t')} and columns {m('i')} run over the tokens of one chunk. {starts} is the state at the"
-                   " start of the chunk, handed on by the chunk before. Where a condition fails, the value is 0.")
+    legend = Prose(f"Rows {m('t')} and columns {m('i')} run over the tokens of one chunk."
+                   f" {starts} {_are(program)} the state at the start of the chunk, handed on by the chunk before."
+                   " Where a condition fails, the value is 0.")
     sections = [Section("Chunk split", (legend, *_signs(program, writer.style)))]
     origin = Origin.of(program)
     for part in forward_parts(program, writer):
@@ -126,12 +127,16 @@ def _adjoint(adjoint: Program, program: Program, writer: Writer) -> list[Section
     m = writer.style.inline
     ends = " and ".join(m(writer.style.symbol(c.start.name)) for c in adjoint.carries)
     legend = Prose(f"Every operation is transposed, in reverse order; {m(writer.style.symbol('d_x'))} is the gradient"
-                   f" of {m('x')}. {ends} is the gradient of the state at the end of the chunk, handed on by the chunk"
-                   " after. What is left before the first chunk is the gradient of the initial state.")
+                   f" of {m('x')}. {ends} {_are(adjoint)} the gradient of the state at the end of the chunk, handed"
+                   " on by the chunk after. What is left before the first chunk is the gradient of the initial state.")
     origin = Origin.of(adjoint, program)
     parts = backward_parts(adjoint, program, writer)
     sections = [Section("Adjoint", (legend,)), *(_part(p, origin, writer, []) for p in parts)]
     return _ending(sections, HANDED_BACK, adjoint.carries, writer)
+
+
+def _are(program: Program) -> str:
+    return "is" if len(program.carries) == 1 else "are"
 
 
 def _part(part: Part, origin: Origin, writer: Writer, more: list[Equation]) -> Section:
