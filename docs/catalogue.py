@@ -19,7 +19,7 @@ from recgen.errors import SpecError  # noqa: E402
 from recgen.resources import catalogue  # noqa: E402
 from recgen.spec import Spec, read  # noqa: E402
 from recgen.spec.axes import axes_of  # noqa: E402
-from recgen.spec.model import AXIS_MEANING, Expr  # noqa: E402
+from recgen.spec.model import AXIS_MEANING  # noqa: E402
 
 README = ROOT / "README.md"
 PAGES = ROOT / "docs" / "operators"

@@ -43,13 +43,13 @@ import os
 from contextlib import nullcontext
 from functools import cache
 from itertools import pairwise
+from math import isfinite
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 if TYPE_CHECKING:
     import triton
@@ -173,7 +173,7 @@ def _chunk_forward_torch(q, k, v, g, r, scale, S, size):
     total = log_decay_key.sum(-2)  # total[m] = Σ_t ℓ_key[t,m]
     log_decay_value = _rows(F.logsigmoid(r) / 16, size)
     total_2 = log_decay_value.sum(-2)  # total_2[c] = Σ_t ℓ_value[t,c]
-    chunk_decay = torch.exp((total[..., :, None] + total_2[..., None, :]))
+    chunk_decay = torch.exp(total[..., :, None] + total_2[..., None, :])
     key = _rows(k, size)
     suffix = _later(log_decay_key, size, dim=-2)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
     decay_to_end = torch.exp(suffix)
@@ -224,7 +224,7 @@ def _chunk_backward_torch(q, k, v, g, r, scale, S, d_o, d_S, size):
     total = log_decay_key.sum(-2)  # total[m] = Σ_t ℓ_key[t,m]
     log_decay_value = _rows(F.logsigmoid(r) / 16, size)
     total_2 = log_decay_value.sum(-2)  # total_2[c] = Σ_t ℓ_value[t,c]
-    chunk_decay = torch.exp((total[..., :, None] + total_2[..., None, :]))
+    chunk_decay = torch.exp(total[..., :, None] + total_2[..., None, :])
     key = _rows(k, size)
     suffix = _later(log_decay_key, size, dim=-2)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
     decay_to_end = torch.exp(suffix)
@@ -295,8 +295,9 @@ def _chunk_backward_torch(q, k, v, g, r, scale, S, d_o, d_S, size):
         # d_query_weighted[s,t,m] = Σ_i d_similarity[s,t,i] key_weighted[s,i,m]
         d_query_weighted = d_similarity @ key_weighted
         query_weighted = query * decay_from_middle
-        part_of_d_similarity = d_similarity.mT @ query_weighted  # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
-        d_decay_to_middle = key * part_of_d_similarity
+        # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+        d_key_weighted = d_similarity.mT @ query_weighted
+        d_decay_to_middle = key * d_key_weighted
         d_to_middle = decay_to_middle * d_decay_to_middle
         d_decay_from_middle = query * d_query_weighted
         d_from_middle = decay_from_middle * d_decay_from_middle
@@ -304,19 +305,19 @@ def _chunk_backward_torch(q, k, v, g, r, scale, S, d_o, d_S, size):
         similarity = query_weighted @ key_weighted.mT
         # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
         scores = torch.where(siblings, similarity, 0)
-        # Σ_t decay_from_middle_2[s,t,c] d_o[t,c] scores[s,t,i]
-        part_of_decay_from_middle_2_2 = scores.mT @ part_of_decay_from_middle_2
+        # d_value_weighted[s,t,c] = Σ_j decay_from_middle_2[s,j,c] d_o[j,c] scores[s,j,t]
+        d_value_weighted = scores.mT @ part_of_decay_from_middle_2
         # d_decay_from_middle_2[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
         d_decay_from_middle_2 = (scores @ value_weighted) * d_o_rows
         d_from_middle_2 = decay_from_middle_2 * d_decay_from_middle_2
-        d_decay_to_middle_2 = value * part_of_decay_from_middle_2_2
+        d_decay_to_middle_2 = value * d_value_weighted
         d_to_middle_2 = decay_to_middle_2 * d_decay_to_middle_2
         d_query_pairs = d_query_pairs + decay_from_middle * d_query_weighted
         d_log_decay_key_pairs = d_log_decay_key_pairs + _earlier(d_to_middle, half, dim=-2)
         d_log_decay_key_pairs_2 = d_log_decay_key_pairs_2 + d_from_middle
         d_log_decay_key_pairs_3 = d_log_decay_key_pairs_3 + _later(d_from_middle, half, dim=-2)
-        d_key_pairs = d_key_pairs + decay_to_middle * part_of_d_similarity
-        d_value_pairs = d_value_pairs + decay_to_middle_2 * part_of_decay_from_middle_2_2
+        d_key_pairs = d_key_pairs + decay_to_middle * d_key_weighted
+        d_value_pairs = d_value_pairs + decay_to_middle_2 * d_value_weighted
         d_log_decay_value_pairs = d_log_decay_value_pairs + d_from_middle_2
         d_log_decay_value_pairs_2 = d_log_decay_value_pairs_2 + _later(d_from_middle_2, half, dim=-2)
         d_log_decay_value_pairs_3 = d_log_decay_value_pairs_3 + _earlier(d_to_middle_2, half, dim=-2)
@@ -518,7 +519,7 @@ def _chunk_forward(
         decay_to_row_2 = tl.exp(prefix_2)
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp((total[:, None] + total_2[None, :]))
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
@@ -621,7 +622,7 @@ def _chunk_backward_query(
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp((total[:, None] + total_2[None, :]))
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
@@ -733,7 +734,7 @@ def _chunk_backward_output(
         d_prefix_2 = decay_to_row_2 * d_decay_to_row_2
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp((total[:, None] + total_2[None, :]))
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end
@@ -819,7 +820,7 @@ def _chunk_backward_key(
         d_suffix = decay_to_end * d_decay_to_end
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp((total[:, None] + total_2[None, :]))
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         d_chunk_decay = d_S * S
         d_total = tl.sum(chunk_decay * d_chunk_decay, 1)  # d_total[m] = Σ_c chunk_decay[m,c] d_chunk_decay[m,c]
         query = q * scale
@@ -855,12 +856,12 @@ def _chunk_backward_key(
             from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
-            # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
-            part_of_d_similarity = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
-            d_decay_to_middle = k * part_of_d_similarity
+            # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_decay_to_middle = k * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_log_decay_key_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
-            d_key_pairs += decay_to_middle * part_of_d_similarity
+            d_key_pairs += decay_to_middle * d_key_weighted
         d_g = (
             (
                 _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM)
@@ -945,7 +946,7 @@ def _chunk_backward_value(
         d_suffix_2 = decay_to_end_2 * d_decay_to_end_2
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp((total[:, None] + total_2[None, :]))
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         d_chunk_decay = d_S * S
         d_total_2 = tl.sum(chunk_decay * d_chunk_decay, 0)  # d_total_2[c] = Σ_m chunk_decay[m,c] d_chunk_decay[m,c]
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
@@ -981,15 +982,15 @@ def _chunk_backward_value(
             similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
-            # Σ_t decay_from_middle_2[s,t,c] d_o[t,c] scores[s,t,i]
-            part_of_decay_from_middle_2 = _dot(tl.trans(scores), decay_from_middle_2 * d_o, DOT, PRECISION)
+            # d_value_weighted[s,t,c] = Σ_j decay_from_middle_2[s,j,c] d_o[j,c] scores[s,j,t]
+            d_value_weighted = _dot(tl.trans(scores), decay_from_middle_2 * d_o, DOT, PRECISION)
             value_weighted = v * decay_to_middle_2
             # d_decay_from_middle_2[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
             d_decay_from_middle_2 = _dot(scores, value_weighted, DOT, PRECISION) * d_o
             d_from_middle_2 = decay_from_middle_2 * d_decay_from_middle_2
-            d_decay_to_middle_2 = v * part_of_decay_from_middle_2
+            d_decay_to_middle_2 = v * d_value_weighted
             d_to_middle_2 = decay_to_middle_2 * d_decay_to_middle_2
-            d_value_pairs += decay_to_middle_2 * part_of_decay_from_middle_2
+            d_value_pairs += decay_to_middle_2 * d_value_weighted
             d_log_decay_value_pairs += d_from_middle_2
             d_log_decay_value_pairs_2 += _tile_later(d_from_middle_2, row, 2**level, CHUNK, BV)
             d_log_decay_value_pairs_3 += _tile_earlier(d_to_middle_2, row, 2**level, CHUNK, BV)
@@ -1294,6 +1295,18 @@ def _launch_backward(size, offsets, scale, q, k, v, g, r, S, d_o, d_S):
 # Autograd: every form but `naive` has the chunkwise adjoint as its explicit backward pass.
 
 
+class _FirstOrder(torch.autograd.Function):
+    """Gradients that cannot be differentiated again: whoever tries is told so, instead of getting zeros."""
+
+    @staticmethod
+    def forward(_, count, *values):
+        return tuple(x.clone() for x in values[:count])
+
+    @staticmethod
+    def backward(*_):
+        raise RuntimeError("second derivatives are not available in this form; use mode='naive'")
+
+
 class _Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx, form, backend, size, offsets, scale, q, k, v, g, r, S):
@@ -1314,12 +1327,11 @@ class _Recurrence(torch.autograd.Function):
         return o.to(tensors[2].dtype), *ends
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, d_o, d_S):
         backend, size, offsets, scale = ctx.config
         tensors = ctx.saved_tensors[:6]
         d_o, d_S = (x.contiguous() for x in (d_o, d_S))
-        with torch.autocast(d_o.device.type, enabled=False):
+        with torch.no_grad(), torch.autocast(d_o.device.type, enabled=False):
             if backend == "triton":
                 gradients = _launch_backward(size, offsets, scale, *ctx.saved_tensors, d_o, d_S)
             else:
@@ -1327,8 +1339,11 @@ class _Recurrence(torch.autograd.Function):
                 inputs = (x.to(S.dtype) for x in inputs)
                 d_o = d_o.to(S.dtype)
                 gradients = _chunk_backward_torch(*inputs, scale, S, d_o, d_S, size)
-        wanted = zip(gradients, tensors, ctx.needs_input_grad[5:], strict=True)
-        return None, None, None, None, None, *(d.to(x.dtype) if needed else None for d, x, needed in wanted)
+        gradients = [d.to(x.dtype) for d, x in zip(gradients, tensors, strict=True)]
+        if torch.is_grad_enabled():  # create_graph=True
+            gradients = _FirstOrder.apply(len(gradients), *gradients, *tensors, d_o, d_S)
+        wanted = zip(gradients, ctx.needs_input_grad[5:], strict=True)
+        return None, None, None, None, None, *(d if needed else None for d, needed in wanted)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1482,13 +1497,16 @@ def recurrent(
     )
 
 
-def step(q, k, v, g, r, state, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after it."""
+def step(q, k, v, g, r, state=None, *, scale=None) -> tuple[Tensor, State]:
+    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o [B, H, V] and the
+    state after it."""
     tensors = (q, k, v, g, r)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale, sizes)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
+    if state is None:
+        state = [torch.zeros(s, dtype=dtype, device=q.device) for s in _state_shapes(sizes, sizes["B"])]
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
     query, k, v, log_decay_key, log_decay_value = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
     o, S = _token_step(query, k, v, log_decay_key, log_decay_value, S)
@@ -1547,6 +1565,9 @@ def _each_document(mode, size, offsets, scale, tensors, state):
 # Checks: a bad argument is named before anything is computed.
 
 
+DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+
+
 def _check_tensors(layouts, tensors):
     """The size of every axis. Each tensor is a floating tensor on one device, with the axes its layout names."""
     sizes, origin, device = {}, {}, None
@@ -1554,8 +1575,9 @@ def _check_tensors(layouts, tensors):
         axes = layout.split()
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}: expected a tensor [{layout}], got {type(x).__name__}")
-        if not x.is_floating_point():
-            raise TypeError(f"{name}: expected a floating dtype, got {x.dtype}")
+        if x.dtype not in DTYPES or x.layout != torch.strided:
+            given = x.dtype if x.layout == torch.strided else x.layout
+            raise TypeError(f"{name}: expected a dense tensor of one of {', '.join(map(str, DTYPES))}, got {given}")
         device = device or x.device
         if x.device != device:
             raise ValueError(f"{name}: on {x.device}, but {next(iter(layouts))} is on {device}; use one device for all")
@@ -1605,6 +1627,8 @@ def _check_scale(scale, sizes):
         return K**-0.5
     if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"scale: expected a number or None, got {type(scale).__name__}")
+    if not isfinite(scale):
+        raise ValueError(f"scale: expected a finite number, got {scale}")
     return float(scale)
 
 
@@ -1637,7 +1661,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
         given = f"{len(state)} values" if isinstance(state, (tuple, list)) else type(state).__name__
         raise TypeError(f"{name}: expected a State or tuple of {', '.join(STATE)}, got {given}")
     for x, (field, layout), shape in zip(state, STATE.items(), _state_shapes(sizes, sequences), strict=True):
-        if not isinstance(x, Tensor) or not x.is_floating_point():
+        if not isinstance(x, Tensor) or x.dtype not in DTYPES:
             given = getattr(x, "dtype", type(x).__name__)
             raise TypeError(f"{name}.{field}: expected a floating tensor [{layout}], got {given}")
         if list(x.shape) != shape:

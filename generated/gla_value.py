@@ -37,13 +37,13 @@ import os
 from contextlib import nullcontext
 from functools import cache
 from itertools import pairwise
+from math import isfinite
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 if TYPE_CHECKING:
     import triton
@@ -239,15 +239,15 @@ def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
         d_scores = part_of_decay_from_middle @ value_weighted.mT
         # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
         scores = torch.where(siblings, similarity, 0)
-        # Σ_t decay_from_middle[s,t,c] d_o[t,c] scores[s,t,i]
-        part_of_decay_from_middle_2 = scores.mT @ part_of_decay_from_middle
+        # d_value_weighted[s,t,c] = Σ_j decay_from_middle[s,j,c] d_o[j,c] scores[s,j,t]
+        d_value_weighted = scores.mT @ part_of_decay_from_middle
         # d_decay_from_middle[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
         d_decay_from_middle = (scores @ value_weighted) * d_o_rows
         d_from_middle = decay_from_middle * d_decay_from_middle
-        d_decay_to_middle = value * part_of_decay_from_middle_2
+        d_decay_to_middle = value * d_value_weighted
         d_to_middle = decay_to_middle * d_decay_to_middle
         d_similarity_pairs = d_similarity_pairs + torch.where(siblings, d_scores, 0)
-        d_value_pairs = d_value_pairs + decay_to_middle * part_of_decay_from_middle_2
+        d_value_pairs = d_value_pairs + decay_to_middle * d_value_weighted
         d_log_decay_pairs = d_log_decay_pairs + d_from_middle
         d_log_decay_pairs_2 = d_log_decay_pairs_2 + _later(d_from_middle, half, dim=-2)
         d_log_decay_pairs_3 = d_log_decay_pairs_3 + _earlier(d_to_middle, half, dim=-2)
@@ -760,15 +760,15 @@ def _chunk_backward_value(
             decay_from_middle = tl.exp(from_middle)
             # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
-            # Σ_t decay_from_middle[s,t,c] d_o[t,c] scores[s,t,i]
-            part_of_decay_from_middle = _dot(tl.trans(scores), decay_from_middle * d_o, DOT, PRECISION)
+            # d_value_weighted[s,t,c] = Σ_j decay_from_middle[s,j,c] d_o[j,c] scores[s,j,t]
+            d_value_weighted = _dot(tl.trans(scores), decay_from_middle * d_o, DOT, PRECISION)
             value_weighted = v * decay_to_middle
             # d_decay_from_middle[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
             d_decay_from_middle = _dot(scores, value_weighted, DOT, PRECISION) * d_o
             d_from_middle = decay_from_middle * d_decay_from_middle
-            d_decay_to_middle = v * part_of_decay_from_middle
+            d_decay_to_middle = v * d_value_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
-            d_value_pairs += decay_to_middle * part_of_decay_from_middle
+            d_value_pairs += decay_to_middle * d_value_weighted
             d_log_decay_pairs += d_from_middle
             d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BV)
             d_log_decay_pairs_3 += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BV)
@@ -1055,6 +1055,18 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
 # Autograd: every form but `naive` has the chunkwise adjoint as its explicit backward pass.
 
 
+class _FirstOrder(torch.autograd.Function):
+    """Gradients that cannot be differentiated again: whoever tries is told so, instead of getting zeros."""
+
+    @staticmethod
+    def forward(_, count, *values):
+        return tuple(x.clone() for x in values[:count])
+
+    @staticmethod
+    def backward(*_):
+        raise RuntimeError("second derivatives are not available in this form; use mode='naive'")
+
+
 class _Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx, form, backend, size, offsets, scale, q, k, v, g, S):
@@ -1075,12 +1087,11 @@ class _Recurrence(torch.autograd.Function):
         return o.to(tensors[2].dtype), *ends
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, d_o, d_S):
         backend, size, offsets, scale = ctx.config
         tensors = ctx.saved_tensors[:5]
         d_o, d_S = (x.contiguous() for x in (d_o, d_S))
-        with torch.autocast(d_o.device.type, enabled=False):
+        with torch.no_grad(), torch.autocast(d_o.device.type, enabled=False):
             if backend == "triton":
                 gradients = _launch_backward(size, offsets, scale, *ctx.saved_tensors, d_o, d_S)
             else:
@@ -1088,8 +1099,11 @@ class _Recurrence(torch.autograd.Function):
                 inputs = (x.to(S.dtype) for x in inputs)
                 d_o = d_o.to(S.dtype)
                 gradients = _chunk_backward_torch(*inputs, scale, S, d_o, d_S, size)
-        wanted = zip(gradients, tensors, ctx.needs_input_grad[5:], strict=True)
-        return None, None, None, None, None, *(d.to(x.dtype) if needed else None for d, x, needed in wanted)
+        gradients = [d.to(x.dtype) for d, x in zip(gradients, tensors, strict=True)]
+        if torch.is_grad_enabled():  # create_graph=True
+            gradients = _FirstOrder.apply(len(gradients), *gradients, *tensors, d_o, d_S)
+        wanted = zip(gradients, ctx.needs_input_grad[5:], strict=True)
+        return None, None, None, None, None, *(d if needed else None for d, needed in wanted)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1237,13 +1251,16 @@ def recurrent(
     )
 
 
-def step(q, k, v, g, state, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after it."""
+def step(q, k, v, g, state=None, *, scale=None) -> tuple[Tensor, State]:
+    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o [B, H, V] and the
+    state after it."""
     tensors = (q, k, v, g)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale, sizes)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
+    if state is None:
+        state = [torch.zeros(s, dtype=dtype, device=q.device) for s in _state_shapes(sizes, sizes["B"])]
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
     query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
     o, S = _token_step(query, k, v, log_decay, S)
@@ -1302,6 +1319,9 @@ def _each_document(mode, size, offsets, scale, tensors, state):
 # Checks: a bad argument is named before anything is computed.
 
 
+DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+
+
 def _check_tensors(layouts, tensors):
     """The size of every axis. Each tensor is a floating tensor on one device, with the axes its layout names."""
     sizes, origin, device = {}, {}, None
@@ -1309,8 +1329,9 @@ def _check_tensors(layouts, tensors):
         axes = layout.split()
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}: expected a tensor [{layout}], got {type(x).__name__}")
-        if not x.is_floating_point():
-            raise TypeError(f"{name}: expected a floating dtype, got {x.dtype}")
+        if x.dtype not in DTYPES or x.layout != torch.strided:
+            given = x.dtype if x.layout == torch.strided else x.layout
+            raise TypeError(f"{name}: expected a dense tensor of one of {', '.join(map(str, DTYPES))}, got {given}")
         device = device or x.device
         if x.device != device:
             raise ValueError(f"{name}: on {x.device}, but {next(iter(layouts))} is on {device}; use one device for all")
@@ -1360,6 +1381,8 @@ def _check_scale(scale, sizes):
         return K**-0.5
     if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"scale: expected a number or None, got {type(scale).__name__}")
+    if not isfinite(scale):
+        raise ValueError(f"scale: expected a finite number, got {scale}")
     return float(scale)
 
 
@@ -1392,7 +1415,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
         given = f"{len(state)} values" if isinstance(state, (tuple, list)) else type(state).__name__
         raise TypeError(f"{name}: expected a State or tuple of {', '.join(STATE)}, got {given}")
     for x, (field, layout), shape in zip(state, STATE.items(), _state_shapes(sizes, sequences), strict=True):
-        if not isinstance(x, Tensor) or not x.is_floating_point():
+        if not isinstance(x, Tensor) or x.dtype not in DTYPES:
             given = getattr(x, "dtype", type(x).__name__)
             raise TypeError(f"{name}.{field}: expected a floating tensor [{layout}], got {given}")
         if list(x.shape) != shape:

@@ -32,13 +32,13 @@ import os
 from contextlib import nullcontext
 from functools import cache
 from itertools import pairwise
+from math import isfinite
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 if TYPE_CHECKING:
     import triton
@@ -230,6 +230,7 @@ def _chunk_backward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, si
     d_query = decay_to_row[..., :, None] * d_query_decayed + d_similarity @ key
     d_C = scale * _unrows(d_query, T)
     d_key_decayed = value @ d_S.mT  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+    # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
     d_key = decay_to_end[..., :, None] * d_key_decayed + d_similarity.mT @ query
     tokens_of_d_key = _unrows(d_key, T)
     d_B = tokens_of_d_key * F.softplus(dt[..., None] + dt_bias[..., None], threshold=40)
@@ -603,6 +604,7 @@ def _chunk_backward_key(
         d_pair_decay = similarity * d_weighted
         d_between = pair_decay * d_pair_decay
         d_similarity = pair_decay * d_weighted
+        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
         d_B = d_key * _softplus(dt[:, None] + dt_bias)
         prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
@@ -988,6 +990,18 @@ def _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_
 # Autograd: every form but `naive` has the chunkwise adjoint as its explicit backward pass.
 
 
+class _FirstOrder(torch.autograd.Function):
+    """Gradients that cannot be differentiated again: whoever tries is told so, instead of getting zeros."""
+
+    @staticmethod
+    def forward(_, count, *values):
+        return tuple(x.clone() for x in values[:count])
+
+    @staticmethod
+    def backward(*_):
+        raise RuntimeError("second derivatives are not available in this form; use mode='naive'")
+
+
 class _Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx, form, backend, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
@@ -1008,12 +1022,11 @@ class _Recurrence(torch.autograd.Function):
         return o.to(tensors[2].dtype), *ends
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, d_o, d_S):
         backend, size, offsets, scale = ctx.config
         tensors = ctx.saved_tensors[:8]
         d_o, d_S = (x.contiguous() for x in (d_o, d_S))
-        with torch.autocast(d_o.device.type, enabled=False):
+        with torch.no_grad(), torch.autocast(d_o.device.type, enabled=False):
             if backend == "triton":
                 gradients = _launch_backward(size, offsets, scale, *ctx.saved_tensors, d_o, d_S)
             else:
@@ -1021,8 +1034,11 @@ class _Recurrence(torch.autograd.Function):
                 inputs = (x.to(S.dtype) for x in inputs)
                 d_o = d_o.to(S.dtype)
                 gradients = _chunk_backward_torch(*inputs, scale, S, d_o, d_S, size)
-        wanted = zip(gradients, tensors, ctx.needs_input_grad[5:], strict=True)
-        return None, None, None, None, None, *(d.to(x.dtype) if needed else None for d, x, needed in wanted)
+        gradients = [d.to(x.dtype) for d, x in zip(gradients, tensors, strict=True)]
+        if torch.is_grad_enabled():  # create_graph=True
+            gradients = _FirstOrder.apply(len(gradients), *gradients, *tensors, d_o, d_S)
+        wanted = zip(gradients, ctx.needs_input_grad[5:], strict=True)
+        return None, None, None, None, None, *(d if needed else None for d, needed in wanted)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1188,13 +1204,16 @@ def recurrent(
     )
 
 
-def step(C, B, x, dt, A_log, dt_bias, D, state, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after it."""
+def step(C, B, x, dt, A_log, dt_bias, D, state=None, *, scale=None) -> tuple[Tensor, State]:
+    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o [B, H, V] and the
+    state after it."""
     tensors = (C, B, x, dt, A_log, dt_bias, D)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
+    if state is None:
+        state = [torch.zeros(s, dtype=dtype, device=C.device) for s in _state_shapes(sizes, sizes["B"])]
     (S,) = _check_state("state", state, sizes, sizes["B"], C, dtype)
     query, key, x, log_decay, skip = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
     o, S = _token_step(query, key, x, log_decay, skip, S)
@@ -1253,6 +1272,9 @@ def _each_document(mode, size, offsets, scale, tensors, state):
 # Checks: a bad argument is named before anything is computed.
 
 
+DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+
+
 def _check_tensors(layouts, tensors):
     """The size of every axis. Each tensor is a floating tensor on one device, with the axes its layout names."""
     sizes, origin, device = {}, {}, None
@@ -1260,8 +1282,9 @@ def _check_tensors(layouts, tensors):
         axes = layout.split()
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}: expected a tensor [{layout}], got {type(x).__name__}")
-        if not x.is_floating_point():
-            raise TypeError(f"{name}: expected a floating dtype, got {x.dtype}")
+        if x.dtype not in DTYPES or x.layout != torch.strided:
+            given = x.dtype if x.layout == torch.strided else x.layout
+            raise TypeError(f"{name}: expected a dense tensor of one of {', '.join(map(str, DTYPES))}, got {given}")
         device = device or x.device
         if x.device != device:
             raise ValueError(f"{name}: on {x.device}, but {next(iter(layouts))} is on {device}; use one device for all")
@@ -1310,6 +1333,8 @@ def _check_scale(scale):
         return 1.0
     if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"scale: expected a number or None, got {type(scale).__name__}")
+    if not isfinite(scale):
+        raise ValueError(f"scale: expected a finite number, got {scale}")
     return float(scale)
 
 
@@ -1342,7 +1367,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
         given = f"{len(state)} values" if isinstance(state, (tuple, list)) else type(state).__name__
         raise TypeError(f"{name}: expected a State or tuple of {', '.join(STATE)}, got {given}")
     for x, (field, layout), shape in zip(state, STATE.items(), _state_shapes(sizes, sequences), strict=True):
-        if not isinstance(x, Tensor) or not x.is_floating_point():
+        if not isinstance(x, Tensor) or x.dtype not in DTYPES:
             given = getattr(x, "dtype", type(x).__name__)
             raise TypeError(f"{name}.{field}: expected a floating tensor [{layout}], got {given}")
         if list(x.shape) != shape:
@@ -1388,8 +1413,8 @@ def _triton_obstacle(mode, tensors, sizes):
 def _initial(H, generator=None):
     """The initial value of every parameter, in float32."""
     return {
-        "A_log": torch.log((1 + (16 - 1) * torch.rand((H,), generator=generator))),
-        "dt_bias": torch.log(torch.expm1((0.001 * (0.1 / 0.001) ** torch.rand((H,), generator=generator)))),
+        "A_log": torch.log(1 + (16 - 1) * torch.rand((H,), generator=generator)),
+        "dt_bias": torch.log(torch.expm1(0.001 * (0.1 / 0.001) ** torch.rand((H,), generator=generator))),
         "D": torch.full((H,), float(1)),
     }
 

@@ -39,13 +39,13 @@ import os
 from contextlib import nullcontext
 from functools import cache
 from itertools import pairwise
+from math import isfinite
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 if TYPE_CHECKING:
     import triton
@@ -251,8 +251,9 @@ def _chunk_backward_torch(r, k, v, w, u, scale, S, d_o, d_S, size):
         # d_query_weighted[s,t,m] = Σ_i d_similarity[s,t,i] key_weighted[s,i,m]
         d_query_weighted = d_similarity @ key_weighted
         query_weighted = query * decay_from_middle
-        part_of_d_similarity = d_similarity.mT @ query_weighted  # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
-        d_decay_to_middle = key * part_of_d_similarity
+        # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+        d_key_weighted = d_similarity.mT @ query_weighted
+        d_decay_to_middle = key * d_key_weighted
         d_to_middle = decay_to_middle * d_decay_to_middle
         d_decay_from_middle = query * d_query_weighted
         d_from_middle = decay_from_middle * d_decay_from_middle
@@ -263,7 +264,7 @@ def _chunk_backward_torch(r, k, v, w, u, scale, S, d_o, d_S, size):
         d_query_pairs = d_query_pairs + decay_from_middle * d_query_weighted
         sum_of_rows_later = sum_of_rows_later + rows_later[..., :, None] * d_to_middle
         sum_of_rows_earlier = sum_of_rows_earlier + rows_earlier[..., :, None] * d_from_middle
-        d_key_pairs = d_key_pairs + decay_to_middle * part_of_d_similarity
+        d_key_pairs = d_key_pairs + decay_to_middle * d_key_weighted
         scores_all = scores_all + scores
     d_query = decay_to_row * d_query_decayed + u[:, None, None, :] * key * d_self_score[..., :, None] + d_query_pairs
     d_r = scale * _unrows(d_query, T)
@@ -623,12 +624,12 @@ def _chunk_backward_key(
             from_middle = log_decay[None, :] * rows_earlier[:, None]
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
-            # Σ_t d_similarity[s,t,i] query_weighted[s,t,m]
-            part_of_d_similarity = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
-            d_decay_to_middle = k * part_of_d_similarity
+            # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_decay_to_middle = k * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             sum_of_rows_later += rows_later[:, None] * d_to_middle
-            d_key_pairs += decay_to_middle * part_of_d_similarity
+            d_key_pairs += decay_to_middle * d_key_weighted
         d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None] + d_key_pairs
         d_log_decay_reverse += (
             tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)
@@ -995,6 +996,18 @@ def _launch_backward(size, offsets, scale, r, k, v, w, u, S, d_o, d_S):
 # Autograd: every form but `naive` has the chunkwise adjoint as its explicit backward pass.
 
 
+class _FirstOrder(torch.autograd.Function):
+    """Gradients that cannot be differentiated again: whoever tries is told so, instead of getting zeros."""
+
+    @staticmethod
+    def forward(_, count, *values):
+        return tuple(x.clone() for x in values[:count])
+
+    @staticmethod
+    def backward(*_):
+        raise RuntimeError("second derivatives are not available in this form; use mode='naive'")
+
+
 class _Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx, form, backend, size, offsets, scale, r, k, v, w, u, S):
@@ -1015,12 +1028,11 @@ class _Recurrence(torch.autograd.Function):
         return o.to(tensors[2].dtype), *ends
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, d_o, d_S):
         backend, size, offsets, scale = ctx.config
         tensors = ctx.saved_tensors[:6]
         d_o, d_S = (x.contiguous() for x in (d_o, d_S))
-        with torch.autocast(d_o.device.type, enabled=False):
+        with torch.no_grad(), torch.autocast(d_o.device.type, enabled=False):
             if backend == "triton":
                 gradients = _launch_backward(size, offsets, scale, *ctx.saved_tensors, d_o, d_S)
             else:
@@ -1028,8 +1040,11 @@ class _Recurrence(torch.autograd.Function):
                 inputs = (x.to(S.dtype) for x in inputs)
                 d_o = d_o.to(S.dtype)
                 gradients = _chunk_backward_torch(*inputs, scale, S, d_o, d_S, size)
-        wanted = zip(gradients, tensors, ctx.needs_input_grad[5:], strict=True)
-        return None, None, None, None, None, *(d.to(x.dtype) if needed else None for d, x, needed in wanted)
+        gradients = [d.to(x.dtype) for d, x in zip(gradients, tensors, strict=True)]
+        if torch.is_grad_enabled():  # create_graph=True
+            gradients = _FirstOrder.apply(len(gradients), *gradients, *tensors, d_o, d_S)
+        wanted = zip(gradients, ctx.needs_input_grad[5:], strict=True)
+        return None, None, None, None, None, *(d if needed else None for d, needed in wanted)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1183,13 +1198,16 @@ def recurrent(
     )
 
 
-def step(r, k, v, w, u, state, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without time axis ([B, H, …]) and the state before it → o [B, H, V] and the state after it."""
+def step(r, k, v, w, u, state=None, *, scale=None) -> tuple[Tensor, State]:
+    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o [B, H, V] and the
+    state after it."""
     tensors = (r, k, v, w, u)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
+    if state is None:
+        state = [torch.zeros(s, dtype=dtype, device=r.device) for s in _state_shapes(sizes, sizes["B"])]
     (S,) = _check_state("state", state, sizes, sizes["B"], r, dtype)
     query, k, v, log_decay, u = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
     o, S = _token_step(query, k, v, log_decay, u, S)
@@ -1248,6 +1266,9 @@ def _each_document(mode, size, offsets, scale, tensors, state):
 # Checks: a bad argument is named before anything is computed.
 
 
+DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+
+
 def _check_tensors(layouts, tensors):
     """The size of every axis. Each tensor is a floating tensor on one device, with the axes its layout names."""
     sizes, origin, device = {}, {}, None
@@ -1255,8 +1276,9 @@ def _check_tensors(layouts, tensors):
         axes = layout.split()
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}: expected a tensor [{layout}], got {type(x).__name__}")
-        if not x.is_floating_point():
-            raise TypeError(f"{name}: expected a floating dtype, got {x.dtype}")
+        if x.dtype not in DTYPES or x.layout != torch.strided:
+            given = x.dtype if x.layout == torch.strided else x.layout
+            raise TypeError(f"{name}: expected a dense tensor of one of {', '.join(map(str, DTYPES))}, got {given}")
         device = device or x.device
         if x.device != device:
             raise ValueError(f"{name}: on {x.device}, but {next(iter(layouts))} is on {device}; use one device for all")
@@ -1305,6 +1327,8 @@ def _check_scale(scale):
         return 1.0
     if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"scale: expected a number or None, got {type(scale).__name__}")
+    if not isfinite(scale):
+        raise ValueError(f"scale: expected a finite number, got {scale}")
     return float(scale)
 
 
@@ -1337,7 +1361,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
         given = f"{len(state)} values" if isinstance(state, (tuple, list)) else type(state).__name__
         raise TypeError(f"{name}: expected a State or tuple of {', '.join(STATE)}, got {given}")
     for x, (field, layout), shape in zip(state, STATE.items(), _state_shapes(sizes, sequences), strict=True):
-        if not isinstance(x, Tensor) or not x.is_floating_point():
+        if not isinstance(x, Tensor) or x.dtype not in DTYPES:
             given = getattr(x, "dtype", type(x).__name__)
             raise TypeError(f"{name}.{field}: expected a floating tensor [{layout}], got {given}")
         if list(x.shape) != shape:

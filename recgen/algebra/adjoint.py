@@ -17,9 +17,12 @@ from .program import (
     Add,
     Between,
     Carry,
+    Concat,
     Contract,
     Count,
+    Flatten,
     Graph,
+    Largest,
     Leaf,
     Map,
     Mask,
@@ -30,7 +33,11 @@ from .program import (
     Rename,
     Rows,
     Segment,
+    Slice,
+    Swap,
+    Unflatten,
     Unrows,
+    Wave,
     placeholder,
 )
 
@@ -79,7 +86,7 @@ def varies(node: Node) -> bool:
     """Whether a gradient can flow into the node: it depends on an input, a parameter or a carried value."""
     if isinstance(node.op, Leaf):
         return node.op.kind in ("input", "param", "carry")
-    return not isinstance(node.op, Count) and any(varies(a) for a in node.args)
+    return not isinstance(node.op, Count | Largest) and any(varies(a) for a in node.args)
 
 
 def _decay_cotangent(g: Graph, carry: Carry, end: Node) -> Iterable[Node]:
@@ -133,14 +140,26 @@ def _chain(g: Graph, op: Map, node: Node, k: int, cotangent: Node) -> Node:
 
 def _through_value(expr: sympy.Expr, slope: sympy.Expr, own: sympy.Symbol, arity: int) -> sympy.Expr:
     """Rewrite a slope with the node's value where that replaces an argument: exp(x) → out, −a/b² → −out/b."""
-    slope = slope.xreplace({expr: own})
+    slope = _factored(slope.xreplace({expr: own}), expr, own)
     for a in map(placeholder, range(arity)):
         factor = expr.diff(a)
         if len(slope.free_symbols) > 1 and slope.has(a) and not factor.has(a) and sympy.expand(expr - factor * a) == 0:
             through = slope.subs(a, own / factor)
-            if sympy.denom(through).free_symbols <= sympy.denom(sympy.together(slope)).free_symbols:
+            shorter = sympy.count_ops(through) <= sympy.count_ops(slope)
+            if shorter and sympy.denom(through).free_symbols <= sympy.denom(sympy.together(slope)).free_symbols:
                 return through
     return slope
+
+
+def _factored(slope: sympy.Expr, expr: sympy.Expr, own: sympy.Symbol) -> sympy.Expr:
+    """c · exp(x) · x' as out · x': a slope of which the value itself is a factor."""
+    rest = list(sympy.Mul.make_args(slope))
+    factors = sympy.Mul.make_args(expr)
+    if not any(isinstance(f, sympy.exp) for f in factors) or any(f not in rest for f in factors):
+        return slope
+    for f in factors:
+        rest.remove(f)
+    return own * sympy.Mul(*rest)
 
 
 @transpose.register
@@ -191,3 +210,30 @@ def _(op: Contract, g: Graph, node: Node, cotangent: Node) -> Transposed:
 @transpose.register
 def _(op: Reduce, g: Graph, node: Node, cotangent: Node) -> Transposed:
     yield node.args[0], cotangent
+
+
+@transpose.register
+def _(op: Concat, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    for k, arg in enumerate(node.args):
+        if varies(arg):
+            part = g.slice(Slice(op, k), cotangent)
+            yield arg, _fit(g, part, part, arg)
+
+
+@transpose.register
+def _(op: Flatten, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.unflatten(Unflatten(op), cotangent)
+
+
+@transpose.register
+def _(op: Swap, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.neg(g.swap(cotangent, op.axis))
+
+
+@transpose.register
+def _(op: Wave, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    position, rate = node.args
+    if varies(rate):
+        slope = g.wave("sin" if op.kind == "cos" else "cos", position, rate)
+        part = g.mul(cotangent, position, g.neg(slope) if op.kind == "cos" else slope)
+        yield rate, _fit(g, part, part, rate)

@@ -157,6 +157,25 @@ def _where(tree: Piecewise, ranges: dict[Symbol, Interval]) -> Interval:
     return found
 
 
+def undefined(tree: Expr) -> str:
+    """Why an expression has no value for some real inputs: a logarithm or root of what can be negative; or nothing.
+
+    Branches of a choice are trusted, because its condition may keep them away from there.
+    """
+    if isinstance(tree, Piecewise) or not tree.free_symbols:
+        return ""
+    below = next(filter(None, map(undefined, tree.args)), "")
+    base = tree.args[0] if isinstance(tree, log) or isinstance(tree, Pow) and not tree.exp.is_integer else None
+    if below or base is None:
+        return below
+    kind = "logarithm" if isinstance(tree, log) else "power"
+    try:
+        found = bounds(base)
+    except (ValueError, NotImplementedError):
+        return ""
+    return f"it takes the {kind} of {base}, which can be negative" if found.lo < -1e-12 else ""
+
+
 def _narrowed(ranges: dict[Symbol, Interval], condition: Basic) -> dict[Symbol, Interval] | None:
     """The ranges where the condition holds, None if it holds nowhere. What it cannot use, it ignores."""
     if condition == S.true or condition == S.false:

@@ -24,10 +24,12 @@ from dataclasses import dataclass
 
 import sympy
 
-from recgen.spec.model import Tensor
+from recgen.spec.model import PAIR, Tensor
 
+from .features import feature_value
 from .program import Carry, Graph, Node, Program
 from .recurrence import Quantity, Recurrence, affine, linear_read
+from .widths import POSITION, changes_width, is_wide
 
 AXIS = {"T": "t", "K": "m", "M": "m", "V": "v"}
 
@@ -83,7 +85,8 @@ class Decay:
         """Between two rows, for a decay of the whole head."""
         (log,) = self.logs
         if log.level == "head":
-            return self.graph.mul(log, self.graph.count("inside" if self.before else "between", "chunk"), name="between")
+            kind = "inside" if self.before else "between"
+            return self.graph.mul(log, self.graph.count(kind, "chunk"), name="between")
         return self.graph.between(log, self.before, name="between")
 
     def pairs(self, factorisation: str) -> Iterable[Pair]:
@@ -148,15 +151,21 @@ def chunk_program(rec: Recurrence, factorisation: str) -> Program:
 
 def token_value(g: Graph, q: Quantity, tensors: Mapping[str, Tensor], name: str = "") -> Node:
     """A quantity as a node of its inputs and parameters, before the sequence is cut."""
+    wide = is_wide(q.expr)
+    start = "k" if changes_width(q.expr) else "m"
     bindings = {}
-    for s in sorted(q.expr.free_symbols, key=str):
+    for s in sorted(q.expr.free_symbols - {PAIR, POSITION}, key=str):
         if s.name in tensors and s.is_integer is None:
             t = tensors[s.name]
-            axes = [AXIS[a] for a in t.axes if a in AXIS]
+            if sum(a in AXIS and a != "T" for a in t.axes) > 1 and wide:
+                continue  # a matrix: it is no value of its own
+            axes = [start if wide and a == "K" else AXIS[a] for a in t.axes if a in AXIS]
             kind, level = "input" if t.role == "input" else "param", "token" if "T" in t.axes else "head"
             bindings[s] = g.leaf(s.name, kind, axes, level)
         else:
             bindings[s] = g.leaf(s.name, "index" if s.name == "h" else "scalar", "", "head")
+    if wide:
+        return g.label(feature_value(g, q.expr, bindings, tensors, start), name or f"{q.name}_features")
     inside_head = all(n.level == "head" for n in bindings.values())
     return g.map(q.expr, bindings, name=name or (q.name if inside_head else ""))
 

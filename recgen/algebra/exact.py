@@ -132,8 +132,11 @@ def evaluate(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any], domain: Domain) -
     raise NotExact(f"{expr} has no exact value inside a chunk")
 
 
-def _chosen(branches: Sequence[tuple[sympy.Expr, sympy.Basic]], at: Mapping[sympy.Symbol, Any], domain: Domain) -> Any:
-    """The first branch whose condition holds: each condition an atom c of its own, as c · branch + (1 − c) · the rest."""
+Branches = Sequence[tuple[sympy.Expr, sympy.Basic]]
+
+
+def _chosen(branches: Branches, at: Mapping[sympy.Symbol, Any], domain: Domain) -> Any:
+    """The first branch whose condition holds; each condition an atom c of its own: c · branch + (1 − c) · the rest."""
     (branch, condition), *rest = branches
     value = evaluate(branch, at, domain)
     if condition == sympy.true:

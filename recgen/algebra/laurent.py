@@ -61,8 +61,9 @@ def _laurent(x: Laurent | Coefficient) -> Laurent:
 class Symbols:
     """The domain of Laurent polynomials.
 
-    `divisors` collects what was divided by, apart from products of what is never zero: exponentials, max(x, 1). `grows` says
-    whether an exponential was taken of a sum that has a log-decay with a negative count, and so may exceed 1.
+    `divisors` collects what was divided by, apart from products of what is never zero: exponentials, max(x, 1).
+    `grows` says whether an exponential was taken of a sum that has a log-decay with a negative count, and so may
+    exceed 1.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
 """The tensor program: a DAG over named axes that the algebra derives and every reader shares.
 
-Axes are single letters: `t` rows of a chunk, `i` the same rows seen as columns, `m` features, `v` values, and
+Axes are single letters: `t` rows of a chunk, `i` the same rows seen as columns, `m` features, `v` values, `k` what a
+feature map starts from and a … g what it passes through, and
 `s` the levels of the pair tree (block sizes 1, 2, 4, … up to half a chunk; never materialised, printers loop over it).
 A node lives on one of three levels:
 
@@ -20,7 +21,7 @@ from functools import cache
 
 import sympy
 
-AXES = "stimv"  # canonical order
+AXES = "stiabcdkefgmv"  # canonical order
 LEVELS = ("head", "token", "chunk")
 COUNTED = {"through": "t", "earlier": "t", "later": "t", "total": "", "between": "ti", "inside": "ti"}
 
@@ -37,8 +38,8 @@ class Op:
 
 @dataclass(frozen=True)
 class Leaf(Op):
-    """A value from outside. kind: input, param, index (of the head), scalar, carry, cotangent, or
-    kept (a value that an earlier kernel stored)."""
+    """A value from outside. kind: input, param, index (of the head), scalar, carry, cotangent, position (of the token,
+    from 0), pair (index of the pair that a feature belongs to), or kept (a value that an earlier kernel stored)."""
 
     name: str
     kind: str
@@ -129,6 +130,68 @@ class Reduce(Op):
     """Σ over one axis."""
 
     over: str
+
+
+@dataclass(frozen=True)
+class Largest(Op):
+    """The largest over one axis. Nothing may depend on its slope."""
+
+    over: str
+
+
+@dataclass(frozen=True)
+class Concat(Op):
+    """Vectors one after the other along a new axis; an argument without the axis in `parts` is one element."""
+
+    parts: tuple[str, ...]
+    widths: tuple[sympy.Expr, ...]
+    target: str
+
+
+@dataclass(frozen=True)
+class Slice(Op):
+    """The elements that one argument of a Concat has become, along its own axis: `part`, or "" for one element."""
+
+    concat: Concat
+    index: int
+
+    @property
+    def start(self) -> sympy.Expr:
+        return sympy.Add(*self.concat.widths[: self.index])
+
+    @property
+    def part(self) -> str:
+        return self.concat.parts[self.index]
+
+
+@dataclass(frozen=True)
+class Flatten(Op):
+    """Two axes as one, the second one running fastest. `widths` are theirs."""
+
+    source: tuple[str, str]
+    widths: tuple[sympy.Expr, sympy.Expr]
+    target: str
+
+
+@dataclass(frozen=True)
+class Unflatten(Op):
+    """The transpose of Flatten."""
+
+    flatten: Flatten
+
+
+@dataclass(frozen=True)
+class Swap(Op):
+    """Pairs (a, b) of neighbours become (−b, a), a quarter turn; an element without a partner becomes 0."""
+
+    axis: str
+
+
+@dataclass(frozen=True)
+class Wave(Op):
+    """cos or sin of position · rate, with as many digits as the result can hold: arguments position, rate."""
+
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -348,12 +411,41 @@ class Graph:
         shared = (set(a.axes) & set(b.axes)) - {"s"}
         if shared != {over}:
             raise ValueError(f"{a} and {b} share {sorted(shared)}, contracted over {over!r}")
-        return self._intern(Contract(over), (a, b), (set(a.axes) | set(b.axes)) - {over}, "chunk", name)
+        level = max(a.level, b.level, key=LEVELS.index)
+        if level == "token" and over == "t":  # over all tokens
+            level = "head"
+        return self._intern(Contract(over), (a, b), (set(a.axes) | set(b.axes)) - {over}, level, name)
 
     def reduce(self, x: Node, over: str, name: str = "") -> Node:
         if over not in x.axes:
             raise ValueError(f"{x} has no axis {over!r}")
         return self._intern(Reduce(over), (x,), [a for a in x.axes if a != over], x.level, name)
+
+    def largest(self, x: Node, over: str) -> Node:
+        return self._intern(Largest(over), (x,), [a for a in x.axes if a != over], x.level, "")
+
+    def concat(self, op: Concat, args: Iterable[Node], name: str = "") -> Node:
+        args = tuple(args)
+        axes = [a for n, part in zip(args, op.parts, strict=True) for a in n.axes if a != part]
+        return self._intern(op, args, [*axes, op.target], max((n.level for n in args), key=LEVELS.index), name)
+
+    def slice(self, op: Slice, x: Node) -> Node:
+        axes = [op.part if a == op.concat.target else a for a in x.axes]
+        return self._intern(op, (x,), [a for a in axes if a], x.level, "")
+
+    def swap(self, x: Node, axis: str) -> Node:
+        return self._intern(Swap(axis), (x,), x.axes, x.level, "")
+
+    def wave(self, kind: str, position: Node, rate: Node) -> Node:
+        axes = (*position.axes, *rate.axes)
+        return self._intern(Wave(kind), (position, rate), axes, max(position.level, rate.level, key=LEVELS.index), "")
+
+    def flatten(self, op: Flatten, x: Node) -> Node:
+        return self._intern(op, (x,), [a for a in x.axes if a not in op.source] + [op.target], x.level, "")
+
+    def unflatten(self, op: Unflatten, x: Node) -> Node:
+        axes = [a for a in x.axes if a != op.flatten.target]
+        return self._intern(op, (x,), [*axes, *op.flatten.source], x.level, "")
 
     def accumulate(self, x: Node, name: str = "") -> Node:
         return self._intern(Accumulate(), (x,), [a for a in x.axes if a not in "ti"], "head", name)

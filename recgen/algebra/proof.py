@@ -23,13 +23,13 @@ from recgen.algebra.program import Leaf, Program
 from recgen.algebra.recurrence import Recurrence, affine
 from recgen.algebra.tokens import Array, AtZero, Draw, filled
 from recgen.algebra.unrolled import Unrolled
+from recgen.algebra.wide_values import size_of
+from recgen.algebra.widths import is_wide, width
+from recgen.errors import ProofError
+from recgen.spec.axes import widths_of
 
 SYMBOLS = "exact symbols"
 RESIDUES = "residues modulo 2^127-1 at random points"
-
-
-class ProofError(Exception):
-    """A program or its adjoint is not what the recurrence says. The message says what differs, where, at which cut."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Trial:
 
     @property
     def sizes(self) -> str:
-        widths = ", ".join(f"{n} {'features' if a == 'm' else 'values'}" for a, n in self.widths.items())
+        widths = f"{self.widths['m']} features, {self.widths['v']} values"
         if len(self.cuts) < 5:
             return f"{'; '.join(map(str, self.cuts))}; {widths}"
         lengths, chunks = ({str(f(c)): None for c in self.cuts} for f in (lambda c: c.length, lambda c: c.size))
@@ -92,18 +92,35 @@ class Trial:
 def prove(rec: Recurrence, program: Program, adjoint: Program, trials: Sequence[Trial] | None = None) -> Proof:
     """Compare a program and its adjoint with the recurrence. Raises ProofError at the first difference."""
     statements = [*unrolled_sums(rec), *slopes(rec)]
-    for trial in standard_trials() if trials is None else trials:
+    for trial in standard_trials(rec, program) if trials is None else trials:
         statements += compare(rec, program, adjoint, trial)
     return Proof((*statements, *defined_at_zero(rec, program, adjoint)))
 
 
-def standard_trials() -> list[Trial]:
+def standard_trials(rec: Recurrence, program: Program) -> list[Trial]:
     """Short sequences in every cut, with symbols; all levels of the pair tree, ragged and empty chunks, as residues."""
     short = [cut for length in (1, 2, 3) for size in (1, 2, 4) for cut in cuts(length, size)]
     full = [Cut(2, (2, 2)), Cut(4, (4,)), Cut(4, (3, 1))]
     long = [Cut(16, (16, 16, 5)), Cut(4, (0, 4, 3)), Cut(4, (0,))]
-    return [Trial(SYMBOLS, Symbols(), {"m": 2, "v": 2}, short + full),
-            Trial(RESIDUES, Residues(), {"m": 2, "v": 3}, long)]
+    return [Trial(SYMBOLS, Symbols(), feature_widths(rec, program, 2), short + full),
+            Trial(RESIDUES, Residues(), feature_widths(rec, program, 3), long)]
+
+
+def feature_widths(rec: Recurrence, program: Program, values: int, widest: int = 2) -> dict[str, int]:
+    """How wide everything is in a trial: the axes of the program, and the sizes K, M, V by their names."""
+    wide = [q for q in rec.quantities.values() if is_wide(q.expr)]
+    for K in range(widest, 0, -1):
+        sizes = {"K": K, "M": 3, "V": values}
+        m = size_of(width(wide[0].expr, widths_of(rec.tensors)), sizes) if wide else K
+        if m <= 4:
+            break
+    found = {**sizes, "m": m, "v": values}
+    for leaf in program.leaves():
+        tensor = rec.tensors.get(leaf.op.name)
+        if tensor is not None and wide:
+            own, letters = [a for a in tensor.axes if a in sizes], [a for a in leaf.axes if a != "t"]
+            found |= {a: sizes[s] for a, s in zip(letters, own, strict=True) if a not in "mv"}
+    return found
 
 
 def cuts(length: int, size: int) -> list[Cut]:
@@ -139,7 +156,7 @@ def slopes(rec: Recurrence) -> Iterator[Statement]:
     """The derivative of every quantity by every input and parameter, against central differences."""
     found = []
     for name, q in rec.quantities.items():
-        for s in sorted(q.expr.free_symbols, key=str):
+        for s in sorted(q.expr.free_symbols if not is_wide(q.expr) else (), key=str):
             if s.name in rec.tensors and s.is_integer is None:
                 found.append(f"∂{name}/∂{s}")
                 for seed, size in enumerate((0.5, 1.0, 5.0, 40.0)):
@@ -150,7 +167,11 @@ def slopes(rec: Recurrence) -> Iterator[Statement]:
 
 
 def _slope_is_right(expr: sympy.Expr, symbol: sympy.Symbol, at: precise.Point, what: str) -> None:
-    exact, numeric = precise.value(derivative(expr, symbol), at), precise.slope(expr, symbol, at)
+    try:
+        exact, numeric = precise.value(derivative(expr, symbol), at), precise.slope(expr, symbol, at)
+    except ArithmeticError as error:
+        where = ", ".join(f"{s} = {float(x.real):.6g}" for s, x in at.items())
+        raise ProofError(f"{what} is not finite at {where} ({type(error).__name__}): write it smoothly") from None
     if abs(exact - numeric) > 1e-40 * (1 + abs(numeric)):
         where = ", ".join(f"{s} = {float(x.real):.6g}" for s, x in at.items())
         raise ProofError(f"{what} is {float(exact.real):.15g} at {where}, and should be {float(numeric.real):.15g}")
@@ -185,7 +206,7 @@ def _both(program: Program, adjoint: Program, trial: Trial, cut: Cut, reference:
 
 def defined_at_zero(rec: Recurrence, program: Program, adjoint: Program) -> Iterator[Statement]:
     """Program and adjoint have values where all inputs are 0, if the recurrence has."""
-    trial = Trial(RESIDUES, Residues(), {"m": 1, "v": 1}, [Cut(2, (2, 1))], AtZero)
+    trial = Trial(RESIDUES, Residues(), feature_widths(rec, program, 1, widest=1), [Cut(2, (2, 1))], AtZero)
     try:
         reference = trial.reference(rec, 3)
     except (ValueError, ArithmeticError):

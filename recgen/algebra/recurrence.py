@@ -21,6 +21,7 @@ from recgen.spec.model import Normalizer, Spec, Tensor
 from .bounds import bounds
 from .functions import SafeExp
 from .stable import Expm1
+from .widths import POSITION, Rotate
 
 X = sympy.Symbol("x", real=True)
 SCALE = sympy.Symbol("scale", real=True)
@@ -78,6 +79,11 @@ class Recurrence:
         return tuple(q for q in self.quantities.values() if q.decays)
 
     @property
+    def rotates(self) -> bool:
+        """Whether a token's position matters, which is then part of the state."""
+        return any(q.expr.has(Rotate) for q in self.quantities.values())
+
+    @property
     def structure(self) -> str:
         """The axes along which the decay varies inside a head: "", "m", "v" or "mv"."""
         return "".join(a for a in "mv" if any(a in q.axes for q in self.log_decays))
@@ -99,8 +105,8 @@ def recurrence(spec: Spec) -> Recurrence:
     tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
     on_key, on_value = _weights(spec.key_weight.tree, tensors)
     found = [
-        Quantity(query, "m", SCALE * spec.query_map.tree.xreplace({X: spec.query.tree})),
-        Quantity(key, "m", on_key * spec.key_map.tree.xreplace({X: spec.key.tree})),
+        Quantity(query, "m", SCALE * _rotated(spec.query_map.tree.xreplace({X: spec.query.tree}), spec)),
+        Quantity(key, "m", on_key * _rotated(spec.key_map.tree.xreplace({X: spec.key.tree}), spec)),
         Quantity(value, "v", on_value * spec.value.tree),
         *_log_decays(_without_overflow(spec.decay.log.tree), tensors),
     ]
@@ -123,6 +129,10 @@ def recurrence(spec: Spec) -> Recurrence:
         found.append(Quantity(skip, "v", real(readout.skip) * spec.value.tree))
         output = output + skip
     return Recurrence({q.name: q for q in found}, tuple(states), output, tensors)
+
+
+def _rotated(features: sympy.Expr, spec: Spec) -> sympy.Expr:
+    return features if spec.rotation is None else Rotate(features, spec.rotation.tree, POSITION)
 
 
 def _denominator(normalizer: Normalizer, n: sympy.Symbol) -> sympy.Expr:
@@ -233,7 +243,6 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
             for role in ((spec.query, spec.key, spec.value) if spec.state == "matrix" else ())
         ),
         "a vector state": spec.state == "vector",
-        "rotation": spec.rotation is not None,
         "causal: false": not spec.causal,
         "a log key weight": spec.log_key_weight,
     }

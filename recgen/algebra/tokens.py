@@ -20,11 +20,30 @@ import sympy
 
 from recgen.algebra import precise
 from recgen.algebra.exact import Domain, NotExact, Sum, known
-from recgen.algebra.program import Accumulate, Leaf, Map, Node, Reduce, Unrows, placeholder
+from recgen.algebra.program import (
+    Accumulate,
+    Concat,
+    Contract,
+    Flatten,
+    Largest,
+    Leaf,
+    Map,
+    Node,
+    Reduce,
+    Rename,
+    Slice,
+    Swap,
+    Unflatten,
+    Unrows,
+    Wave,
+    placeholder,
+)
+from recgen.algebra.wide_values import wide_value
 
 Array = np.ndarray
 Index = tuple[int, ...]
 HEAD = 2  # the head index at which everything is computed
+BEFORE = 5  # how many tokens came before the first one
 ONE = mpmath.mpf(1)
 
 
@@ -71,6 +90,10 @@ class Draw:
         draw = random.Random(f"{self.seed} {op.kind} {op.name} {index}")
         if op.kind == "index":
             return mpmath.mpf(HEAD)
+        if op.kind == "position":
+            return mpmath.mpf(BEFORE + index[0])
+        if op.kind == "pair":
+            return mpmath.mpf(index[0] // 2)
         if op.kind == "scalar" and op.name != "scale":
             return mpmath.mpf(draw.randint(2, 9))
         with mpmath.workdps(precise.DIGITS):
@@ -102,8 +125,13 @@ class Linear:
             return Linear([(element, factor * f) for element, f in self.terms])
 
     def exact(self, domain: Domain) -> Any:
-        """The sum in the domain, each factor an atom."""
-        return sum(domain.atom(factor) * element for element, factor in self.terms)
+        """The sum in the domain, the factor of each element an atom."""
+        factors: dict[int, tuple[Any, mpmath.mpf]] = {}
+        with mpmath.workdps(precise.DIGITS):
+            for element, factor in self.terms:
+                before = factors[id(element)][1] if id(element) in factors else 0
+                factors[id(element)] = element, before + factor
+        return sum(domain.atom(factor) * element for element, factor in factors.values())
 
 
 class TokenStage:
@@ -114,10 +142,16 @@ class TokenStage:
         self.values: dict[Node, Array] = {}
         self._draw, self._length = draw, length
         self._late: dict[Node, None] = {}
+        with mpmath.workdps(precise.DIGITS):
+            self._start(nodes)
+
+    def _start(self, nodes: Iterable[Node]) -> None:
+        """Compute what does not depend on the chunks."""
         for node in nodes:
             if node.level == "chunk":
                 continue
-            if isinstance(node.op, Unrows | Accumulate) or any(a in self._late for a in node.args):
+            over_time = isinstance(node.op, Contract) and node.op.over == "t"
+            if over_time or isinstance(node.op, Unrows | Accumulate) or any(a in self._late for a in node.args):
                 self._late[node] = None
             else:
                 self.values[node] = self._leaf(node) if isinstance(node.op, Leaf) else self._token_value(node)
@@ -151,6 +185,10 @@ class TokenStage:
 
     def finish(self, chunks: Sequence[Mapping[Node, Array]], rows: Sequence[int]) -> None:
         """Compute what depends on the results of the chunks, of which the first `rows` rows count in each."""
+        with mpmath.workdps(precise.DIGITS):
+            self._finish(chunks, rows)
+
+    def _finish(self, chunks: Sequence[Mapping[Node, Array]], rows: Sequence[int]) -> None:
         for node in self._late:
             source = node.args[0]
             if source.level != "chunk":
@@ -162,6 +200,9 @@ class TokenStage:
 
     def _token_value(self, node: Node) -> Array:
         """An elementwise value, a sum over features or channels, or the sum over all tokens; over none it is zero."""
+        if isinstance(node.op, Concat | Slice | Flatten | Unflatten | Rename | Largest | Contract | Swap | Wave):
+            value = wide_value(node, [self.values[a] for a in node.args], self._draw.widths)
+            return _or_nothing(value) if node.level == "head" and node in self._late else value
         if not isinstance(node.op, Accumulate | Reduce):
             return self._elementwise(node)
         source = node.args[0]
@@ -169,12 +210,17 @@ class TokenStage:
         sums = np.asarray(total(self.values[source], source.axes, over), dtype=object)
         if isinstance(node.op, Reduce):
             return sums
-        return filled(sums.shape, lambda i: sums[i] if isinstance(sums[i], Linear) else Linear([]))
+        return _or_nothing(sums)
 
     def exact(self, node: Node) -> Array:
         """The values of a result, in the domain."""
         source = self.values[node]
         return filled(source.shape, lambda index: source[index].exact(self.domain))
+
+
+def _or_nothing(sums: Array) -> Array:
+    """Sums over tokens, of which there may be none."""
+    return filled(sums.shape, lambda i: sums[i] if isinstance(sums[i], Linear) else Linear([]))
 
 
 def _joined(chunks: Sequence[Array], rows: Sequence[int], source: Node) -> Array:

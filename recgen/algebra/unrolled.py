@@ -21,6 +21,9 @@ from recgen.algebra.exact import Domain, Sum, evaluate, known
 from recgen.algebra.program import Leaf, ordered
 from recgen.algebra.recurrence import AXIS, Quantity, Recurrence, StateRule
 from recgen.algebra.tokens import Array, Draw, Index, filled
+from recgen.algebra.wide_values import vector_value
+from recgen.algebra.widths import POSITION, is_wide
+from recgen.spec.model import PAIR
 
 
 class Tracked:
@@ -98,6 +101,11 @@ def gradients(seeds: Iterable[tuple[Tracked, Any]]) -> dict[int, Any]:
     return slopes
 
 
+def _by_size(at: dict[str, int]) -> dict[str, int]:
+    """Indices of axes also under the names of their sizes, for tensors that a wide feature map uses as well."""
+    return at | {size: at[axis] for size, axis in AXIS.items() if axis in at}
+
+
 @dataclass
 class Unrolled:
     """The recurrence over a sequence of some length, from drawn inputs and drawn initial states.
@@ -116,7 +124,8 @@ class Unrolled:
 
     def __post_init__(self) -> None:
         tape = Taped(self.domain)
-        self._leaves = {s: self._leaf(s) for q in self.rec.quantities.values() for s in q.expr.free_symbols}
+        self._leaves = {s: self._leaf(s) for q in self.rec.quantities.values()
+                        for s in q.expr.free_symbols - {PAIR}}
         self.quantities = {name: self._quantity(q, tape) for name, q in self.rec.quantities.items()}
         self.initial = {rule.name: self._initial(rule, tape) for rule in self.rec.states}
         self.states = dict(self.initial)
@@ -155,6 +164,9 @@ class Unrolled:
 
     def _quantity(self, q: Quantity, tape: Taped) -> Array:
         shape = [self.length, *(self.draw.widths[a] for a in q.axes)]
+        if is_wide(q.expr):
+            rows = [vector_value(q.expr, self._vectors(q, t)) for t in range(self.length)]
+            return filled(shape, lambda i: tape.atom(rows[i[0]][i[1]], f"{q.name}[{','.join(map(str, i))}]"))
 
         def element(index: Index) -> Tracked:
             number = precise.value(q.expr, self._numbers(q, index))
@@ -163,17 +175,32 @@ class Unrolled:
 
         return filled(shape, element)
 
+    def _vectors(self, q: Quantity, t: int) -> dict[sympy.Symbol, Any]:
+        """What the inputs and parameters of a quantity are at a token: numbers, vectors, matrices."""
+        found = {}
+        for s in q.expr.free_symbols - {PAIR}:
+            values = self._leaves[s][t] if "t" in self._axes(s) else self._leaves[s]
+            found[s] = values if np.ndim(values) else np.asarray(values, dtype=object)[()]
+        return found
+
     def _numbers(self, q: Quantity, index: Index) -> dict[sympy.Symbol, mpmath.mpf]:
         """What the inputs and parameters of a quantity are at (token, its axes)."""
-        at = dict(zip(("t", *q.axes), index, strict=True))
+        at = _by_size(dict(zip(("t", *q.axes), index, strict=True)))
         return {s: self._leaves[s][tuple(at[a] for a in self._axes(s))] for s in q.expr.free_symbols}
 
     def _axes(self, symbol: sympy.Symbol) -> tuple[str, ...]:
         tensor = self.rec.tensors.get(symbol.name) if symbol.is_integer is None else None
-        return ordered({"T": "t", **AXIS}[a] for a in tensor.axes if a == "T" or a in AXIS) if tensor else ()
+        if tensor is None:
+            return ("t",) * (symbol == POSITION)
+        inside = [a for a in tensor.axes if a in AXIS]
+        if any(is_wide(q.expr) and symbol in q.expr.free_symbols for q in self.rec.quantities.values()):
+            return ("t",) * ("T" in tensor.axes) + tuple(inside)  # named by their sizes: a matrix may be K by K
+        return ordered(["t"] * ("T" in tensor.axes) + [AXIS[a] for a in inside])
 
     def _leaf(self, symbol: sympy.Symbol) -> Array:
         tensor = self.rec.tensors.get(symbol.name) if symbol.is_integer is None else None
+        if symbol == POSITION:
+            return self.draw.leaf(Leaf("position", "position"), ("t",), self.length)
         if tensor is None:
             return self.draw.leaf(Leaf(symbol.name, "index" if symbol.name == "h" else "scalar"), (), self.length)
         return self.draw.leaf(Leaf(symbol.name, "input" if tensor.role == "input" else "param"),
@@ -195,10 +222,36 @@ class Unrolled:
         for name, q in self.rec.quantities.items():
             if symbol not in q.expr.free_symbols:
                 continue
+            if is_wide(q.expr):
+                self._wide_gradient(symbol, q, gradient, slopes)
+                continue
             for index in np.ndindex(self.quantities[name].shape):
-                at = dict(zip(("t", *q.axes), index, strict=True))
+                at = _by_size(dict(zip(("t", *q.axes), index, strict=True)))
                 slope = precise.slope(q.expr, symbol, self._numbers(q, index))
                 where = tuple(at[a] for a in axes)
                 gradient[where] = gradient[where] + \
                     self.domain.atom(slope) * slopes.get(id(self.quantities[name][index]), 0)
         return gradient
+
+    def _wide_gradient(self, symbol: sympy.Symbol, q: Quantity, gradient: Array, slopes: Mapping[int, Any]) -> None:
+        """Add the gradient of a leaf through a quantity of which every element depends on every element of the leaf."""
+        moving = "t" in self._axes(symbol)
+        for t in range(self.length):
+            at = self._vectors(q, t)
+            for index in np.ndindex(np.shape(at[symbol])):
+                for m, slope in enumerate(self._slopes(q, at, symbol, index)):
+                    where = (t, *index) if moving else index
+                    gradient[where] = gradient[where] + \
+                        self.domain.atom(slope) * slopes.get(id(self.quantities[q.name][t, m]), 0)
+
+    @staticmethod
+    def _slopes(q: Quantity, at: Mapping[sympy.Symbol, Any], symbol: sympy.Symbol, index: Index) -> Array:
+        """∂quantity/∂leaf[index] for every element of the quantity, by a central difference."""
+        def moved(step: mpmath.mpf) -> Array:
+            x = np.array(at[symbol], dtype=object)
+            x[index] = x[index] + step
+            return vector_value(q.expr, {**at, symbol: x if x.ndim else x[()]})
+
+        with mpmath.workdps(precise.DIGITS):
+            step = mpmath.mpf(10) ** -45
+            return (moved(step) - moved(-step)) / (2 * step)

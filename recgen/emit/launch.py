@@ -14,8 +14,6 @@ from .notes import Note
 from .torch_program import TorchText
 from .triton_lines import KernelText, kernel_text
 
-WIDTH = {"m": "K", "v": "V", "t": ""}
-
 
 @dataclass(frozen=True)
 class Launch:
@@ -45,14 +43,14 @@ class KernelContext:
 
 
 def kernel_contexts(
-    plan: Plan, note: Note, value: str, state: str
+    plan: Plan, note: Note, value: str, state: str, features: str
 ) -> tuple[list[KernelContext], list[Launch], set[str]]:
-    """Every kernel with its launch, and the helpers that they call."""
+    """Every kernel with its launch, and the helpers that they call. `features` is the letter of the feature width."""
     contexts, launches, helpers = [], [], set()
     for kernel in (plan.forward, *plan.backward):
         text = kernel_text(kernel, note)
         contexts.append(_context(text))
-        launches.append(_launch(text, value, state))
+        launches.append(_launch(text, value, state, features))
         helpers |= text.helpers
     return contexts, launches, helpers
 
@@ -78,9 +76,9 @@ def _context(text: KernelText) -> KernelContext:
     )
 
 
-def _launch(text: KernelText, value: str, state: str) -> Launch:
+def _launch(text: KernelText, value: str, state: str, features: str) -> Launch:
     kernel = text.kernel
-    buffers = [f"{s.name} = {_buffer(s, kernel, value, state)}" for s in kernel.stores]
+    buffers = [f"{s.name} = {_buffer(s, kernel, value, state, features)}" for s in kernel.stores]
     buffers += [
         f"{n.op.name}_edges = {n.op.name}.new_empty(rows // size + sequences, *{n.op.name}.shape[1:])"
         for n in kernel.stores_edges
@@ -93,8 +91,8 @@ def _launch(text: KernelText, value: str, state: str) -> Launch:
     return Launch(kernel.name, buffers, [p[:-4] for p in text.pointers], scalars, kernel.tile, constants)
 
 
-def _buffer(s: Store, kernel: Kernel, value: str, state: str) -> str:
-    axes = [WIDTH[a] for a in s.node.axes if a in "mv"]
+def _buffer(s: Store, kernel: Kernel, value: str, state: str, features: str) -> str:
+    axes = [{"m": features, "v": "V"}[a] for a in s.node.axes if a in "mv"]
     if s.over_time:
         lead = ["sequences", "H"] if kernel.tile in s.node.axes else ["tiles_" + kernel.tile, "sequences", "H"]
     elif s.kind == "partial":
@@ -120,6 +118,13 @@ def prologue_lines(kernels: Sequence[Kernel], like: str) -> tuple[list[str], lis
     return _torch_lines(nodes, like, {})[0], nodes
 
 
+def given_lines(plan: Plan, like: str) -> tuple[list[str], list[str]]:
+    """The token values that kernels take ready-made, in torch; and the names of the tensors that they are made from."""
+    nodes = list(plan.given)
+    leaves = [n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("input", "param")]
+    return _torch_lines(nodes, like, {})[0], list(dict.fromkeys(leaves))
+
+
 def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:
     """Sums over tiles and what torch computes from them; and the variable of each gradient that they compute."""
     e = plan.epilogue
@@ -132,6 +137,7 @@ def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:
             parts.append(s.name if s.kind == "part" else f"{s.name}.sum({over})")
         lines.append(f"{_sum_name(node)} = {' + '.join(parts)}")
     known = {node: _sum_name(node) for node in e.sums}
+    known |= {n: n.name for n in plan.given}
     inputs = {n.op.name for n in topological(e.outputs.values(), set(known)) if _is_input(n)}
     lines += [f"{name} = {name}.float()" for name in sorted(inputs)]
     late, names = _torch_lines(list(e.outputs.values()), like, known)

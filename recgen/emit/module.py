@@ -16,15 +16,18 @@ import sympy
 from recgen import __version__
 from recgen.algebra.derive import Derivation
 from recgen.algebra.mathtext import module_equations
-from recgen.algebra.program import Leaf, Map, Node, topological
+from recgen.algebra.program import Concat, Leaf, Node, Op, Slice, Unflatten, topological
 from recgen.algebra.recurrence import Recurrence
+from recgen.algebra.widths import changes_width, width
 from recgen.plan.kernels import Plan
 from recgen.resources import templates_dir
-from recgen.spec.initial import Draw, LogUniform, Normal, Uniform, is_random
+from recgen.spec.axes import widths_of
+from recgen.spec.initial import Draw, LogUniform, Normal, Orthogonal, Uniform, is_random
 from recgen.spec.model import HEAD, SIZES, Spec, Tensor
 
 from .kernel_helpers import helper_sources
-from .launch import Launch, epilogue_lines, kernel_contexts, prologue_lines
+from .launch import Launch, epilogue_lines, given_lines, kernel_contexts, prologue_lines
+from .naming import is_constant
 from .notes import Note, Notes
 from .python_expr import PythonPrinter
 from .recurrent import recurrent_kernel
@@ -94,29 +97,37 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     names = [t.name for t in tensors]
     first = names[0]
     states = [rule.name for rule in rec.states]
+    position = {"position": "N"} if rec.rotates else {}
+    extras = extra_arguments(rec)
     ref = reference(rec, first)
     forward = forward_lines(plan.program, note, first)
     backward = backward_lines(plan.program, plan.adjoint, note, first)
     value = _value_input(spec)
     grads = plan.adjoint.outputs
     context = {
-        "title": spec.title or spec.name,
-        "cite": spec.cite,
+        "title": _quoted(spec.title or spec.name),
+        "cite": _quoted(spec.cite),
         "version": __version__,
         "digest": spec.digest,
         "equations": [line.replace("\\", "\\\\") for line in equations],
         "spec": pformat(spec.as_dict(), width=110, sort_dicts=False),
         "inputs": repr({t.name: t.layout for t in spec.inputs}),
         "params": repr({t.name: t.layout for t in spec.params}),
-        "states": repr({rule.field: _state_layout(rule.axes) for rule in rec.states}),
+        "rotates": rec.rotates,
+        "extras": ", ".join(extras),
+        "extra_names": extras,
+        "extras_in_step": "scale, position.detach().double()" if rec.rotates else "scale",
+        "carried_names": [*states, *extras[1:]],
+        "states": repr({rule.field: _state_layout(rec, rule.axes) for rule in rec.states} | position),
         "schedules": '("fused",)',
         "chunk_size": plan.chunk_size,
         "chunk_sizes": plan.chunk_sizes,
         "state_doc": [
-            f"{r.field}: {STATE_WORDS[r.field]} [{_state_layout(r.axes).replace(' ', ', ')}]." for r in rec.states
-        ],
+            f"{r.field}: {STATE_WORDS[r.field]} [{_state_layout(rec, r.axes).replace(' ', ', ')}]." for r in rec.states
+        ]
+        + [f"{name}: how many tokens it has seen [{axes}]." for name, axes in position.items()],
         "state_names": states,
-        "state_fields": [rule.field for rule in rec.states],
+        "state_fields": [*(rule.field for rule in rec.states), *position],
         "state_ends": [f"{s}_end" for s in states],
         "d_states": [f"d_{s}" for s in states],
         "d_state_starts": [f"d_{s}_start" for s in states],
@@ -160,31 +171,42 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     return context
 
 
+def _quoted(text: str) -> str:
+    """The text as it stands inside a docstring."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
 def _kernel_context(
     spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str, states: list[str]
 ) -> dict[str, Any]:
     tensors = (*spec.inputs, *spec.params)
-    kernels, launches, helpers = kernel_contexts(plan, note, value, states[0])
+    features = feature_letter(rec)
+    extras = extra_arguments(rec)
+    kernels, launches, helpers = kernel_contexts(plan, note, value, states[0], features)
+    given, given_from = given_lines(plan, tensors[0].name)
+    given_names = [n.name for n in plan.given]
     recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0])
     helpers |= more
     prologue, heads = prologue_lines((plan.forward, *plan.backward), tensors[0].name)
-    epilogue, late = epilogue_lines(plan, tensors[0].name)
+    epilogue, late = epilogue_lines(plan, states[0])
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, states[0])
-    key, val = (next(t for t in spec.inputs if axis in t.axes) for axis in "KV")
-    widths = [key.name, *([val.name] if val is not key else [])]
+    key, val = (next(t.name for t in spec.inputs if axis in t.axes) for axis in "KV")
+    key = given_names[0] if given_names else key
+    widths = [key, *([val] if val != key else [])]
     products = [
         t.name
         for t in spec.inputs
         if t.symbol in spec.query.tree.free_symbols | spec.key.tree.free_symbols | spec.value.tree.free_symbols
     ]
     setup = [
+        *([f"{', '.join(given_names)} = _given({', '.join([*given_from, *extras])})"] if given else []),
         f"grid = _Grid(offsets, {states[0]}.shape[0], {', '.join(widths)})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
         *size_setup(heads, tensors, states[0]),
         *prologue,
     ]
     names = {
-        "V": f"V = {val.name}.shape[-1]",
+        "V": f"V = {val}.shape[-1]",
         "rows": "rows = batch * T",
         "sequences": f"sequences = {states[0]}.shape[0]",
         "tiles_m": 'tiles_m = grid.tiles["m"]',
@@ -195,8 +217,8 @@ def _kernel_context(
     def complete(lines: list[str], body: str) -> list[str]:
         extra = [text for name, text in names.items() if re.search(rf"\b{name}\b", body)]
         needed = " ".join([body, *extra])
-        sizes = [a if re.search(rf"\b{a}\b", needed) else "_" for a in ("batch", "T", "H", "K")]
-        shape = [f"{', '.join(sizes)} = {key.name}.shape"] if set(sizes) != {"_"} else []
+        sizes = [a if re.search(rf"\b{a}\b", needed) else "_" for a in ("batch", "T", "H", features)]
+        shape = [f"{', '.join(sizes)} = {key}.shape"] if set(sizes) != {"_"} else []
         return [*lines, *shape, *extra]
 
     def text_of(ls: list[Launch]) -> str:
@@ -213,18 +235,44 @@ def _kernel_context(
         "backward_launches": launches[1:],
         "shape_inputs": ", ".join(widths),
         "shape_dtypes": ", ".join(f"{w}.dtype" for w in widths) + ("," if len(widths) == 1 else ""),
-        "key_shape": f"{key.name}.shape",
-        "value_shape": f"{val.name}.shape[-1]",
+        "key_source": key,
+        "key_shape": f"{key}.shape",
+        "value_shape": f"{val}.shape[-1]",
+        "given_lines": given,
+        "given_names": given_names,
+        "given_from": given_from,
+        "given_setup": size_setup(plan.given, tensors, tensors[0].name),
+        "feature_letter": features,
+        "feature_width": _feature_width(rec),
         "launch_setup": complete(setup, text_of(launches[:1])),
         "launch_setup_backward": complete(setup + late_sizes, text_of(launches[1:])),
         "epilogue": epilogue,
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
-        "kept": list(dict.fromkeys(n.name for k in plan.backward for n in k.kept)),
+        "kept": list(dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given)),
     }
 
 
-def _state_layout(axes: str) -> str:
-    return " ".join(["N", "H", *({"m": "K", "v": "V"}[a] for a in axes)])
+def _state_layout(rec: Recurrence, axes: str) -> str:
+    return " ".join(["N", "H", *({"m": feature_letter(rec), "v": "V"}[a] for a in axes)])
+
+
+def feature_letter(rec: Recurrence) -> str:
+    """The letter of the feature width: K, or M where the feature map changes it."""
+    return "M" if any(changes_width(q.expr) for q in rec.quantities.values()) else "K"
+
+
+def extra_arguments(rec: Recurrence) -> list[str]:
+    """What the inner functions take besides tensors and states."""
+    return ["scale", *(["position"] if rec.rotates else [])]
+
+
+def _feature_width(rec: Recurrence) -> str:
+    """The feature width in terms of the other sizes; nothing where a tensor has it as an axis."""
+    widths = widths_of(rec.tensors)
+    found = [width(q.expr, widths) for q in rec.quantities.values() if changes_width(q.expr)]
+    if not found or found[0] == SIZES["M"]:
+        return ""
+    return PythonPrinter({s: f'sizes["{s.name}"]' for s in found[0].free_symbols}).text(found[0])
 
 
 def _value_input(spec: Spec) -> str:
@@ -270,12 +318,27 @@ def _setup(writer: TorchWriter, nodes: Sequence[Node], tensors: Sequence[Tensor]
 def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> list[str]:
     """Definitions of the head index and the sizes that head and token expressions use, in the dtype of `like`."""
     used = {n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("index", "scalar")}
-    if any(isinstance(n.op, Map) and not n.op.expr.free_symbols for n in topological(nodes)):
+    sizes = [w for n in topological(nodes) for w in _widths_used(n.op)]
+    used |= {s.name for w in sizes for s in w.free_symbols}
+    below = topological(nodes)
+    used |= {"K" for n in below if isinstance(n.op, Leaf) and n.op.kind == "pair"}
+    written_out = {a for n in below if isinstance(n.op, Concat) for a in n.args}
+    written_out -= {a for n in below if not isinstance(n.op, Concat) for a in n.args}
+    if any(is_constant(n) and n not in written_out for n in below):
         used.add("h")  # a constant is one value per head
-    lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V"})]
+    lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
+    if any(isinstance(n.op, Leaf) and n.op.kind == "pair" for n in below):
+        lines.append(f"pair = torch.arange(K, dtype=torch.float64, device={like}.device) // 2")
     if "h" in used:
         lines.append(f"h = torch.arange({_extent('H', tensors)}, dtype={like}.dtype, device={like}.device)")
     return lines
+
+
+def _widths_used(op: Op) -> tuple[sympy.Expr, ...]:
+    """The widths that the text of an operation needs."""
+    if isinstance(op, Slice):
+        return op.start, op.concat.widths[op.index]
+    return op.flatten.widths if isinstance(op, Unflatten) else ()
 
 
 def _extent(axis: str, tensors: Sequence[Tensor]) -> str:
@@ -303,6 +366,7 @@ def _operator_context(spec: Spec) -> dict[str, Any]:
         "param_names": [t.name for t in spec.params],
         "param_roles": [(t.name, t.role) for t in spec.params],
         "param_size_args": letters,
+        "param_orthogonal": any(t.init.tree.has(Orthogonal) for t in spec.params),
         "param_draws": any(is_random(t.init.tree) for t in spec.params),
         "initial_setup": ["h = torch.arange(H, dtype=torch.float32)"] if HEAD in used else [],
         "param_inits": [(t.name, _initial_text(t, names)) for t in spec.params],
@@ -318,7 +382,7 @@ def _initial_text(tensor: Tensor, names: dict[sympy.Symbol, str]) -> str:
         draws[sympy.Symbol(f"_draw{k}", real=True)] = (draw, _draw_text(draw, shape))
         tree = tree.xreplace({draw: sympy.Symbol(f"_draw{k}", real=True)})
     scalars = {s for s in names if s != HEAD}
-    printer = TorchPrinter({**names, **head, **{s: f"({text})" for s, (_, text) in draws.items()}}, scalars)
+    printer = TorchPrinter({**names, **head, **{s: text for s, (_, text) in draws.items()}}, scalars)
     text = printer.text(tree)
     if draws or HEAD in tree.free_symbols and tensor.axes == ("H",):
         return text
@@ -326,6 +390,9 @@ def _initial_text(tensor: Tensor, names: dict[sympy.Symbol, str]) -> str:
 
 
 def _draw_text(draw: Draw, shape: str) -> str:
+    if isinstance(draw, Orthogonal):
+        std = PythonPrinter({s: n for n, s in SIZES.items()}).text(draw.args[0])
+        return f"{'' if std == '1' else f'{std} * '}_orthogonal({shape}, generator)"
     low, high = (PythonPrinter({s: n for n, s in SIZES.items()}).text(a) for a in draw.args)
     kind = {Uniform: "uniform", Normal: "normal", LogUniform: "loguniform"}[type(draw)]
     if kind == "normal":

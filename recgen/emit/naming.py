@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-from recgen.algebra.program import Accumulate, Leaf, Mask, Node, Reduce, Rename, Rows, Unrows
+import sympy
+
+from recgen.algebra.program import Accumulate, Leaf, Map, Mask, Node, Reduce, Rename, Rows, Unrows
 
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant)
 
@@ -27,12 +29,24 @@ def operand(text: str) -> str:
     return text if isinstance(tree, _ATOMS) or product else f"({text})"
 
 
+def inside(expr: sympy.Expr, symbol: sympy.Symbol, text: str) -> str:
+    """The text of a symbol of an expression, bracketed if it stands beside an operator there."""
+    beside = any(isinstance(e, sympy.Add | sympy.Mul | sympy.Pow) and symbol in e.args
+                 for e in sympy.preorder_traversal(expr))
+    return operand(text) if beside else text
+
+
 Alias = Callable[[Node], bool]
 
 
+def is_constant(node: Node) -> bool:
+    """A number, the same for every head."""
+    return isinstance(node.op, Map) and not node.args
+
+
 def renamed(node: Node) -> bool:
-    """Renamed rows are the rows themselves."""
-    return isinstance(node.op, Rename)
+    """Renamed rows are the rows themselves, unless they have a name of their own."""
+    return isinstance(node.op, Rename) and not node.name
 
 
 class Names:
@@ -64,6 +78,8 @@ class Names:
             if isinstance(n.op, Leaf) or alias(n):
                 continue
             accumulates = isinstance(n.op, Reduce) and n.op.over == "s"
+            if is_constant(n) and not n.name:
+                continue
             if n.name or n in crossing or accumulates or uses.get(n, 0) > 1:
                 self._names[n] = _free(n.name or _descriptive(n), used)
 

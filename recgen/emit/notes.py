@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recgen.algebra.mathtext import equation_lines, shared_names
-from recgen.algebra.program import Add, Between, Contract, Count, Map, Mask, Node, Rectangle, Reduce, Segment
+from recgen.algebra.program import Add, Between, Contract, Count, Map, Mask, Node, Rectangle, Reduce, Rename, Segment
 from recgen.plan.kernels import Plan
 
 from .naming import Names
@@ -25,6 +25,8 @@ class Notes:
             return [statement]
         indent = statement[: len(statement) - len(statement.lstrip())]
         lines = equation_lines(node, names=self._names, width=WIDTH - 6)
+        if max(map(len, lines)) + len(indent) > WIDTH:
+            return [statement]  # an equation that fits no line explains nothing
         if len(lines) == 1 and len(statement) + len(lines[0]) + 4 <= WIDTH:
             return [f"{statement}  # {lines[0]}"]
         return [*(f"{indent}# {line}" for line in lines), statement]
@@ -34,4 +36,4 @@ def _worth_saying(node: Node) -> bool:
     """A sum, a mask or a product over an axis somewhere in the statement."""
     if isinstance(node.op, (Segment, Between, Rectangle, Contract, Reduce, Mask, Count)):
         return True
-    return isinstance(node.op, (Map, Add)) and any(_worth_saying(a) for a in node.args if not a.name)
+    return isinstance(node.op, (Map, Add, Rename)) and any(_worth_saying(a) for a in node.args if not a.name)

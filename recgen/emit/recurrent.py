@@ -7,8 +7,10 @@ from dataclasses import replace
 import sympy
 
 from recgen.algebra.chunkwise import token_value
-from recgen.algebra.program import Graph, Leaf, Node
+from recgen.algebra.features import is_elementwise
+from recgen.algebra.program import Graph, Leaf, Node, topological
 from recgen.algebra.recurrence import Recurrence, steady_update
+from recgen.algebra.widths import is_wide
 from recgen.plan.kernels import Kernel
 from recgen.plan.order import Compute, statements
 
@@ -27,24 +29,31 @@ CONSTANTS = ["K", "V", "CHUNK", "BM", "BV", "TILES"]
 def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[KernelContext, Launch, set[str]]:
     """The kernel, its launch (with the buffers of the chunk form's forward launch), and the helpers it calls."""
     graph = Graph()
-    nodes = {q.name: token_value(graph, q, rec.tensors, name=q.name) for q in rec.quantities.values()}
+    nodes = {q.name: token_value(graph, q, rec.tensors, name="" if is_wide(q.expr) else q.name)
+             for q in rec.quantities.values()}
     names = Names(graph, nodes.values(), taken=("scale", "t", "at"))
+    names.set({n: n.name for n in nodes.values() if not is_elementwise(n)})
     names.set(sizes_as_numbers(graph))
     text = TritonText(names, hidden="st")
     pointers: list[str] = []
     before: list[str] = []
     inside: list[str] = []
-    moving = [n for n in graph if n.level == "token"]
+    given = {n for n in nodes.values() if n.level == "token" and not is_elementwise(n)}
+    own = topological(nodes.values(), given)
+    moving = [n for n in own if n.level == "token" and n not in given]
     head_values = {n for n in nodes.values() if n.level == "head"}
     head_values |= {a for n in moving for a in n.args if a.level == "head" and not is_scalar(a)}
-    for n in graph:
-        if n in head_values:
+    for n in own:
+        if n in given:
+            pointers.append(names[n])
+            inside.append(f"{names[n]} = {_load(names[n], n, 'at')}")
+        elif n in head_values:
             pointers.append(names[n])
             before.append(f"{names[n]} = {_load(names[n], n, 'head')}")
         elif isinstance(n.op, Leaf) and n.level == "token":
             pointers.append(n.op.name)
             inside.append(f"{n.op.name} = {_load(n.op.name, n, 'at')}.to(tl.float32)")
-    for s in statements([n for n in nodes.values() if n not in head_values]):
+    for s in statements([n for n in nodes.values() if n not in head_values], given):
         if isinstance(s, Compute) and s.node in names:
             padded = s.node in nodes.values()
             value = text.value(s.node)
@@ -68,7 +77,7 @@ def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[Ke
             f"tl.store({store.name}_ptr + {place}, {store.name}.to({store.name}_ptr.dtype.element_ty), mask={mask})"
         )
     pointers += [f"{rule.name}_end" for rule in rec.states]
-    scalars = [names[n] for n in graph if is_scalar(n) and n in {a for m in moving for a in m.args}]
+    scalars = [names[n] for n in own if is_scalar(n) and n in {a for m in moving for a in m.args}]
     constants = [c for c in CONSTANTS if c != "CHUNK"]
     arguments = [
         *(f"{p}_ptr" for p in pointers),
@@ -78,7 +87,8 @@ def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[Ke
         *(f"{c}: tl.constexpr" for c in constants),
     ]
     context = KernelContext("_recurrent_forward", "", "v", False, arguments, before, inside, after, False)
-    launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=[host_value(s) for s in scalars], constants="")
+    passed = [host_value(s) for s in scalars]
+    launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=passed, constants="")
     return context, launch, helpers | text.helpers
 
 

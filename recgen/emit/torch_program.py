@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from functools import singledispatchmethod
 
+import sympy
+
 from recgen.algebra.program import (
     Accumulate,
     Add,
     Between,
+    Concat,
     Contract,
     Count,
+    Flatten,
+    Largest,
     Leaf,
     Map,
     Mask,
@@ -24,11 +29,16 @@ from recgen.algebra.program import (
     Rename,
     Rows,
     Segment,
+    Slice,
+    Swap,
+    Unflatten,
     Unrows,
+    Wave,
     placeholder,
 )
 
-from .naming import Names, atom, operand
+from .naming import Names, atom, inside, is_constant, operand
+from .python_expr import PythonPrinter
 from .torch_expr import TorchPrinter
 
 # How many rows of the sequence lie in a segment: `row` is a row's index in its chunk, `length` each chunk's rows.
@@ -81,9 +91,10 @@ class TorchText:
 
     @_text.register
     def _(self, op: Map, node: Node) -> str:
+        symbols = list(map(placeholder, range(len(node.args))))
         scalars = {placeholder(k) for k, a in enumerate(node.args) if is_scalar(a)}
         printer = TorchPrinter(
-            {placeholder(k): operand(self.aligned(a, node)) for k, a in enumerate(node.args)}, scalars
+            {s: inside(op.expr, s, self.aligned(a, node)) for s, a in zip(symbols, node.args, strict=True)}, scalars
         )
         text = printer.text(op.expr)
         self.helpers |= printer.helpers
@@ -138,6 +149,8 @@ class TorchText:
 
     @_text.register
     def _(self, op: Contract, node: Node) -> str:
+        if node.level != "chunk":
+            return self._over_features(op, node)
         a, b = ([x for x in n.axes if x != "s"] for n in node.args)
         x, y = map(self.use, node.args)
         if len(a) == 2 and len(b) == 2:
@@ -150,6 +163,61 @@ class TorchText:
         axes = [a for a in node.args[0].axes if a != "s"]
         return f"{atom(self.use(node.args[0]))}.sum({axes.index(op.over) - len(axes)})"
 
+    def _over_features(self, op: Contract, node: Node) -> str:
+        """A contraction of token values: over their features, or over all tokens."""
+        lead = {"token": "bth", "head": "h"} if op.over == "t" else {"token": "...h", "head": "h"}
+
+        def letters(n: Node) -> str:
+            return lead[n.level] + "".join(a for a in n.axes if a != "t")
+
+        x, y = map(self.use, node.args)
+        subscripts = f"{','.join(map(letters, node.args))}->{letters(node)}"
+        return f'torch.einsum("{subscripts}", {x}, {y})'
+
+    @_text.register
+    def _(self, op: Largest, node: Node) -> str:
+        axes = [a for a in node.args[0].axes if a != "s"]
+        return f"{atom(self.use(node.args[0]))}.amax({axes.index(op.over) - len(axes)})"
+
+    @_text.register
+    def _(self, op: Concat, node: Node) -> str:
+        like = next(atom(self.use(a)) for a, part in zip(node.args, op.parts, strict=True) if part)
+
+        def column(arg: Node, part: str) -> str:
+            if part:
+                return self.use(arg)
+            if is_constant(arg):
+                return f"torch.full_like({like}[..., :1], {float(arg.op.expr)})"
+            return f"{atom(self.use(arg))}[..., None]"
+
+        return f"torch.cat(({', '.join(map(column, node.args, op.parts))}), -1)"
+
+    @_text.register
+    def _(self, op: Slice, node: Node) -> str:
+        x, start = atom(self.use(node.args[0])), _size(op.start)
+        if not op.part:
+            return f"{x}[..., {start}]"
+        return f"{x}.narrow(-1, {start}, {_size(op.concat.widths[op.index])})"
+
+    @_text.register
+    def _(self, op: Swap, node: Node) -> str:
+        self.helpers.add("_swap")
+        return f"_swap({self.use(node.args[0])})"
+
+    @_text.register
+    def _(self, op: Wave, node: Node) -> str:
+        self.helpers.add("_wave")
+        position, rate = map(self.use, node.args)
+        return f"_wave(torch.{op.kind}, {position}, {rate}, {self.like}.dtype)"
+
+    @_text.register
+    def _(self, op: Flatten, node: Node) -> str:
+        return f"{atom(self.use(node.args[0]))}.flatten(-2)"
+
+    @_text.register
+    def _(self, op: Unflatten, node: Node) -> str:
+        return f"{atom(self.use(node.args[0]))}.unflatten(-1, ({', '.join(map(_size, op.flatten.widths))}))"
+
     @_text.register
     def _(self, op: Accumulate, node: Node) -> str:
         arg = node.args[0]
@@ -157,6 +225,11 @@ class TorchText:
             return f"{atom(self.use(arg))}.sum((0, 1))"
         dims = (0, 2, 3) if "t" in arg.axes else (0, 2)
         return f"{atom(self.use(arg))}.sum({dims})"
+
+
+def _size(expr: sympy.Expr) -> str:
+    """A width as Python arithmetic on the sizes."""
+    return PythonPrinter({s: s.name for s in expr.free_symbols}).text(expr)
 
 
 def is_scalar(node: Node) -> bool:

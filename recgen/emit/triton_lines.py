@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from recgen.algebra.program import Carry, Leaf, Mask, Node, Rename, Rows, Unrows
+from recgen.algebra.program import Carry, Leaf, Mask, Node, Rows, Unrows
 from recgen.plan.kernels import Kernel, Store
 from recgen.plan.order import Compute, statements
 
-from .naming import Names, operand
+from .naming import Names, operand, renamed
 from .notes import Note
 from .torch_program import is_scalar
 from .triton_program import COLUMN, EXTENT, TritonText, broadcast, tile_axes, zero_when_padded
@@ -44,7 +44,7 @@ def _same_tile(node: Node) -> bool:
     """Rows under another axis, loaded rows (zero beyond the end), and rows on their way out are the same tile."""
     if isinstance(node.op, Rows):
         return isinstance(node.args[0].op, Leaf) and zero_when_padded(node.args[0])
-    return isinstance(node.op, (Rename, Unrows))
+    return isinstance(node.op, Unrows) or renamed(node)
 
 
 @dataclass

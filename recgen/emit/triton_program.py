@@ -31,6 +31,7 @@ from recgen.algebra.program import (
 )
 
 from .naming import Names, atom, operand
+from .naming import inside as beside
 from .triton_expr import TritonPrinter
 
 EXTENT = {"t": "CHUNK", "i": "CHUNK", "m": "BM", "v": "BV"}
@@ -85,7 +86,9 @@ class TritonText:
 
     @_text.register
     def _(self, op: Map, node: Node) -> str:
-        printer = TritonPrinter({placeholder(k): operand(self._aligned(a, node)) for k, a in enumerate(node.args)})
+        symbols = map(placeholder, range(len(node.args)))
+        texts = {s: beside(op.expr, s, self._aligned(a, node)) for s, a in zip(symbols, node.args, strict=True)}
+        printer = TritonPrinter(texts)
         text = printer.text(op.expr)
         self.helpers |= printer.helpers
         return text
@@ -140,7 +143,8 @@ class TritonText:
 
     @_text.register
     def _(self, op: Mask, node: Node) -> str:
-        keep = {"causal": "row[:, None] >= row[None, :]", "strict": "row[:, None] > row[None, :]"}.get(op.kind, "siblings")
+        relation = {"causal": ">=", "strict": ">"}
+        keep = "siblings" if op.kind == "siblings" else f"row[:, None] {relation[op.kind]} row[None, :]"
         return f"tl.where({keep}, {self.use(node.args[0])}, 0.0)"
 
     @_text.register

@@ -17,7 +17,7 @@ def check_program(program: Program) -> None:
     for n in program.nodes():
         if n.axes != ordered(n.axes) or not set(n.axes) <= set(AXES):
             raise PlanError(f"{n}: axes {n.axes} are not in canonical order")
-        if len([a for a in n.axes if a != "s"]) > 2:
+        if n.level == "chunk" and len([a for a in n.axes if a != "s"]) > 2:
             raise PlanError(f"{n}: more than two axes; a tile has two")
         if isinstance(n.op, (Contract, Reduce)) and n.op.over in n.axes:
             raise PlanError(f"{n}: still has the axis {n.op.over} it sums over")

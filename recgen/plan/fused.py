@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from recgen.algebra.program import Accumulate, Add, Carry, Contract, Node, Program, Unrows, topological
+from recgen.algebra.features import is_elementwise
+from recgen.algebra.program import Accumulate, Add, Carry, Contract, Node, Program, Rows, Unrows, topological
 
 from .kernels import Epilogue, Kernel, Store
 from .tiling import NotTileable, partial_values
@@ -48,20 +49,29 @@ def fused(program: Program, adjoint: Program) -> tuple[Kernel, tuple[Kernel, ...
     """The forward kernel, the backward kernels in launch order, and the epilogue."""
     output = program.outputs["o"].args[0]
     boundaries = [_boundary(n) for n in _boundary_nodes(adjoint)]
-    kept: tuple[Node, ...] = (output,) if output in adjoint.nodes() else ()
+    given = given_values(program, adjoint)
+    kept: tuple[Node, ...] = (*given, output) if output in adjoint.nodes() else given
     kept = _kept(program, _assign(program, adjoint, boundaries, kept), kept)
     assigned = _assign(program, adjoint, boundaries, kept)
+    by_kernel = tuple(n for n in kept if n is not output and n not in given)
     forward = Kernel(
         "_chunk_forward",
         "outputs and the final state",
         "v",
         False,
         program.carries,
-        (Store("o", program.outputs["o"], "output"), *(Store(n.name, n, "kept") for n in kept if n is not output)),
+        (Store("o", program.outputs["o"], "output"), *(Store(n.name, n, "kept") for n in by_kernel)),
+        tuple(n for n in given if n in program.nodes()),
     )
     kernels, epilogue = _slices(program, adjoint, boundaries, assigned, kept)
-    partial_values(forward.roots(), forward.tile, ())
+    partial_values(forward.roots(), forward.tile, given)
     return forward, kernels, epilogue
+
+
+def given_values(*programs: Program) -> tuple[Node, ...]:
+    """The token values that enter chunks and that no tile can compute, such as a feature map over the whole width."""
+    rows = (n.args[0] for p in programs for n in p.nodes() if isinstance(n.op, Rows))
+    return tuple(dict.fromkeys(n for n in rows if not is_elementwise(n)))
 
 
 def _boundary_nodes(adjoint: Program) -> list[Node]:
@@ -164,7 +174,8 @@ def _slices(
     for name, out in adjoint.outputs.items():
         needs = [n for n in topological([out], set(whole_nodes)) if n in whole_nodes]
         places = {home.get(n) for n in needs}
-        if len(places) == 1 and None not in places and out.level == "token":
+        whole_path = is_elementwise(out, whole_nodes)
+        if len(places) == 1 and None not in places and out.level == "token" and whole_path:
             stores.setdefault(places.pop(), []).append(Store(name, g.replace(out, totals), "output"))
             continue
         late[name] = out

@@ -48,6 +48,11 @@ class Kernel:
     stores_edges: tuple[Node, ...] = ()
     stores_ends: bool = True
 
+    @property
+    def given(self) -> tuple[Node, ...]:
+        """Token values that no tile can compute: torch does, before the launch."""
+        return tuple(n for n in self.kept if n.level == "token")
+
     def roots(self) -> tuple[Node, ...]:
         ends = [n for c in self.carries for n in (c.decay, c.write) if n is not None]
         return (*(s.node for s in self.stores), *ends)
@@ -84,3 +89,8 @@ class Plan:
     forward: Kernel
     backward: tuple[Kernel, ...]
     epilogue: Epilogue
+
+    @property
+    def given(self) -> tuple[Node, ...]:
+        """The token values that torch computes for the kernels."""
+        return tuple(dict.fromkeys(n for k in (self.forward, *self.backward) for n in k.given))

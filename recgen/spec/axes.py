@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from sympy import Expr as Expression
+from sympy import Symbol
+
 from recgen.spec.context import Context
-from recgen.spec.model import AXIS_MEANING, HEAD, Expr, Tensor
+from recgen.spec.model import AXIS_MEANING, HEAD, SIZES, Expr, Tensor
 from recgen.spec.source import listing
 
 
@@ -25,6 +28,11 @@ def axes_of(expr: Expr, tensors: Mapping[str, Tensor]) -> dict[str, list[Tensor]
     if HEAD in expr.tree.free_symbols:
         carriers.setdefault("H", [])
     return carriers
+
+
+def widths_of(tensors: Mapping[str, Tensor]) -> dict[Symbol, tuple[Expression, ...]]:
+    """The sizes that each tensor has inside a head, by its symbol."""
+    return {t.symbol: tuple(SIZES[a] for a in t.axes if a not in "BTH") for t in tensors.values()}
 
 
 def check_axes(

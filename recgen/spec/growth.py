@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from recgen.algebra.bounds import Interval, bounds
+from recgen.algebra.bounds import Interval, bounds, undefined
 from recgen.spec.axes import tensors_in
 from recgen.spec.context import Context
-from recgen.spec.model import Decay
+from recgen.spec.model import HEAD, Decay
 
 _ROUNDING = 1e-12
 
 
 def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors: dict) -> None:
     """Adds a problem when the log-decay can be positive, or when the declared bounds cannot be right."""
+    wrong = undefined(decay.log.tree) if decay.bounds is None else ""
+    if wrong:
+        context.refuse_at(path, f"the decay has no value there: {wrong}", "write a value that stays between 0 and 1")
+        return
     try:
         found = bounds(decay.log.tree)
     except (ValueError, ArithmeticError, TypeError, NotImplementedError, RecursionError) as error:
@@ -28,6 +32,15 @@ def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors:
         wanted = "value" if path[-1] == "value" else "log"
         reason = f"the log-decay can be positive, it lies in {found}: the state would grow without limit"
         context.refuse_at(path, reason, _rewrite(decay, wanted, tensors))
+    elif decay.type == "fixed" and not _finite_for_every_head(decay):
+        context.refuse_at(path, "the log-decay is not a finite number for every head", "mind that h starts at 0")
+
+
+def _finite_for_every_head(decay: Decay) -> bool:
+    """Tried for the first heads, where expressions in h have their poles."""
+    sizes = dict.fromkeys(decay.log.tree.free_symbols - {HEAD}, 8)
+    values = (decay.log.tree.subs({**sizes, HEAD: h}) for h in range(8))
+    return all(bool(value.is_finite) for value in values)
 
 
 def _rewrite(decay: Decay, wanted: str, tensors: dict) -> str:

@@ -33,6 +33,12 @@ class Normal(Draw):
     """normal(mean, std): Gaussian."""
 
 
+class Orthogonal(Draw):
+    """orthogonal(std): Gaussian rows that are orthogonal to each other, in blocks of as many as a row is long."""
+
+    nargs = 1
+
+
 class LogUniform(Draw):
     """loguniform(lo, hi): exp of uniform(log(lo), log(hi)), with 0 < lo < hi."""
 
@@ -59,6 +65,8 @@ DRAWS: dict[str, Fn] = {
     "normal": _checked(Normal, "normal", "the standard deviation must not be negative"),
     "loguniform": _checked(LogUniform, "loguniform", "it needs 0 < lo < hi"),
 }
+
+DRAWS["orthogonal"] = Fn("orthogonal", (1, 1), Orthogonal, (Orthogonal.__doc__ or "").rstrip("."))
 
 INITIAL: dict[str, Fn] = {**LANGUAGE, **DRAWS}
 """The functions an `init` expression may use."""

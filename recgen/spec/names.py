@@ -50,10 +50,29 @@ MODULE_NAMES = frozenset(
         *("program", "tile", "head", "sequence", "sequences", "first", "feature", "channel", "chunks", "slot", "back"),
         *("state", "tensors", "inputs", "outputs", "kept", "ends", "grid", "products", "gradients", "wanted", "form"),
         *("self", "options", "generator", "values", "dtype", "device", "tiles_m", "tiles_v", "batch"),
-        *("log_decay", "CHUNK", "BM", "BV", "TILES", "LEVELS", "DOT", "PRECISION"),
+        *("log_decay", "position", "pair", "before", "CHUNK", "BM", "BV", "TILES", "LEVELS", "DOT", "PRECISION"),
     }
 )
 """What an emitted file imports and defines, and the variables of its functions; an argument would hide it."""
+
+SUFFIXES = ("_ptr", "_end", "_start", "_edges", "_rows", "_part", "_forward", "_reverse", "_features", "_valid")
+"""What the emitted module adds to names: pointers, states at edges and ends, rows of a chunk, parts of sums."""
+
+LAYER_NAMES = frozenset(
+    {
+        *("T_destination", "add_module", "apply", "bfloat16", "buffers", "call_super_init", "children", "compile"),
+        *("cpu", "cuda", "double", "dump_patches", "eval", "extra_repr", "float", "forward", "get_buffer"),
+        *("get_extra_state", "get_parameter", "get_submodule", "half", "ipu", "load_state_dict", "modules", "mtia"),
+        *("named_buffers", "named_children", "named_modules", "named_parameters", "parameters"),
+        *("register_backward_hook", "register_buffer", "register_forward_hook", "register_forward_pre_hook"),
+        *("register_full_backward_hook", "register_full_backward_pre_hook", "register_load_state_dict_post_hook"),
+        *("register_load_state_dict_pre_hook", "register_module", "register_parameter"),
+        *("register_state_dict_post_hook",),
+        *("register_state_dict_pre_hook", "requires_grad_", "set_extra_state", "set_submodule", "share_memory"),
+        *("state_dict", "to", "to_empty", "train", "training", "type", "xpu", "zero_grad"),
+    }
+)
+"""The public attributes of torch.nn.Module: a parameter of the emitted `Operator` would replace one."""
 
 _OPERATOR_NAMES = frozenset({"torch", "triton", "recgen", "numpy"}) | frozenset(sys.stdlib_module_names)
 
@@ -73,6 +92,11 @@ def refuse_tensor_name(name: str) -> tuple[str, str] | None:
         return f"{name} is a function of the expression language", f"call it {_other(name)}"
     if name in MODULE_NAMES:
         return f"{name} has a meaning of its own in the emitted module", f"call it {_other(name)}"
+    if name.endswith(SUFFIXES):
+        ending = next(suffix for suffix in SUFFIXES if name.endswith(suffix))
+        return f"names that end in {ending} are kept for the emitted module", f"call it {name.removesuffix(ending)}_in"
+    if name in LAYER_NAMES:
+        return f"{name} is an attribute of every torch module, as the parameter would be", f"call it {_other(name)}"
     if name.startswith("d_"):
         return f"{name} would be taken for the gradient of {name[2:]} in the emitted module", f"call it {name[2:]}"
     if name in _BUILTINS:

@@ -206,7 +206,7 @@ class _Reader:
         return read
 
     def _tensors(self, shape: SpecShape, family: FamilyReading | None) -> tuple[list[Tensor], list[Tensor]]:
-        """All inputs and all parameters in call order: q k v that are implied, the spec's own, then the family's inputs;
+        """All inputs and all parameters in call order: q k v that are implied, the spec's own inputs, then the family's;
         the family's parameters come before the spec's own."""
         context = self.context
         declared = read_inputs(context, shape.inputs)

@@ -7,8 +7,10 @@ from typing import Any
 
 import sympy
 
+from recgen.algebra.bounds import undefined
 from recgen.algebra.functions import LANGUAGE
-from recgen.spec.axes import check_axes
+from recgen.algebra.widths import FEATURE_LANGUAGE, is_wide, width
+from recgen.spec.axes import check_axes, widths_of
 from recgen.spec.context import Context
 from recgen.spec.document import Scalar
 from recgen.spec.expression import Scope
@@ -68,6 +70,8 @@ def read_feature_map(
         scalar = Scalar(NAMED_MAPS[scalar.text], True, scalar.start, scalar.end, scalar.raw)
     symbols: dict[str, sympy.Symbol] = {"x": FEATURE, "h": HEAD, "H": SIZES["H"], "K": SIZES["K"]}
     symbols |= {name: tensor.symbol for name, tensor in tensors.items() if tensor.role != "input" and name != "x"}
+    if any("M" in tensor.axes for tensor in tensors.values()):
+        symbols["M"] = SIZES["M"]
     elsewhere = {
         name: (f"{name} is an input, and a feature map sees one channel, x", "write it in `query:` or `key:`")
         for name, tensor in tensors.items()
@@ -76,12 +80,26 @@ def read_feature_map(
     close = near(scalar.text, NAMED_MAPS) if scalar.text.isidentifier() else None
     if close and scalar.text not in symbols and scalar.text not in elsewhere:
         elsewhere[scalar.text] = (f"there is no feature map {scalar.text[:40]}", f"did you mean {close}?")
-    expr = context.expression(scalar, Scope("the feature map", symbols, elsewhere))
+    expr = context.expression(scalar, Scope("the feature map", symbols, elsewhere, functions=FEATURE_LANGUAGE))
     if expr is None:
         return None
     if FEATURE not in expr.tree.free_symbols:
         fix = f"write an expression in x, or one of {listing(sorted(NAMED_MAPS))}"
         context.refuse_at(path, "a feature map depends on its argument x", fix)
+        return None
+    if is_wide(expr.tree):
+        try:
+            found = width(expr.tree, {**widths_of(tensors), FEATURE: (SIZES["K"],)})
+        except ValueError as error:
+            context.refuse_at(path, str(error), "make both equally wide, or take a sum over the features")
+            return None
+        if found is None:
+            context.refuse_at(path, "this feature map gives one number, not features", "use the sum inside of a map")
+            return None
+        return expr
+    wrong = undefined(expr.tree)
+    if wrong:
+        context.refuse_at(path, wrong, "write an expression that is defined for every x, such as log(1 + exp(x))")
         return None
     fix = "give its parameters axes among H K"
     beside = {name: tensor for name, tensor in tensors.items() if name != "x"}  # here x is the argument

@@ -46,6 +46,7 @@ class Outcome:
 def check(references: References, case: Case) -> Outcome:
     """Run the case and judge it. An exception of the module is a problem, except where it may refuse."""
     profile = references.profile
+    case = profile.fitting(case)
     data = references.data(case)
     before = data.map(torch.clone)
     try:

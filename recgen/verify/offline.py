@@ -18,7 +18,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -99,20 +99,21 @@ def offline(target: str, *, resources: bool = True) -> Iterator[Compiled]:
     previous = getattr(driver, "_active", None)
     driver.set_active(_StandIn(compiled, resources))
     hooks = triton.knobs.runtime.kernel_load_end_hook
-    note = _note_files(compiled)
-    hooks.add(note)
+    hooks.add(_note_files)
     try:
         yield compiled
     finally:
-        hooks.remove(note)
+        hooks.remove(_note_files)
         driver.set_active(previous)
 
 
-def _note_files(compiled: Compiled) -> Any:
-    def note(module: Any, function: Any, name: str, metadata_group: Mapping[str, str], hash: str) -> None:
-        files = {Path(path).suffix[1:]: Path(path) for path in metadata_group.values()}
-        compiled.kernels[hash].files.update(files)
-    return note
+def _note_files(module: Any, function: Any, name: str, metadata_group: Mapping[str, str], hash: str) -> None:
+    files = {Path(path).suffix[1:]: Path(path) for path in metadata_group.values()}
+    _loaded[hash].files.update(files)
+
+
+_loaded: dict[str, Kernel] = {}
+"""Every kernel that this process has compiled. Triton keeps them too: a later block launches them without loading."""
 
 
 class _StandIn:
@@ -159,12 +160,13 @@ class _StandIn:
         return type_name
 
     def launcher_cls(self, src: Any, metadata: Any) -> Any:
-        kernels = self.compiled.kernels
         blank = Kernel(metadata.name, metadata.hash, metadata.num_warps, metadata.num_stages, metadata.shared)
-        kernels.setdefault(metadata.hash, blank)
+        _loaded[metadata.hash] = blank
 
         def launch(grid_x: int, grid_y: int, grid_z: int, *_: Any) -> None:
-            kernel = kernels[metadata.hash]
+            from triton.runtime import driver
+            kernels = driver.active.compiled.kernels  # of the block that is open now
+            kernel = kernels.setdefault(metadata.hash, replace(_loaded[metadata.hash]))
             kernel.launches += 1
             kernel.grid = (grid_x, grid_y, grid_z)
         return launch
@@ -182,7 +184,7 @@ class _Utilities:
 
     def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[int, int, int, int, int]:
         """module, function, registers, spills, most threads per program."""
-        kernel = list(self.compiled.kernels.values())[-1]
+        kernel = list(_loaded.values())[-1]
         if self.resources:
             read = _nvidia_resources if self.compiled.target.backend == "cuda" else _amd_resources
             kernel.registers, kernel.spill = read(binary)

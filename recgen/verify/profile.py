@@ -6,6 +6,7 @@ measured on the module's own `naive`, from how much of an initial state survives
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 import re
@@ -20,6 +21,8 @@ from zlib import crc32
 
 import torch
 from torch import Tensor
+
+from .case import Case
 
 FORMS = ("parallel", "chunk", "recurrent", "step", "operator")
 TRITON_FORMS = ("chunk", "recurrent")
@@ -113,6 +116,11 @@ class Profile:
         """The axis letters of an input or a parameter."""
         return self.inputs[name] if name in self.inputs else self.params[name]
 
+    def fitting(self, case: Case) -> Case:
+        """The case, its key width made even where the operator turns pairs of channels."""
+        odd = case.K % 2 and "rotation" in self.module.SPEC
+        return dataclasses.replace(case, K=case.K + 1) if odd else case
+
     def sample(self, **sizes: Any) -> dict[str, Tensor]:
         """The module's own `sample_inputs`, given those of `sizes` that it takes."""
         return self.module.sample_inputs(**accepted(self.module.sample_inputs, sizes))
@@ -125,6 +133,8 @@ class Profile:
             sizes = {"H": H, "K": K, "V": V}
             for name, tensor in sample.items():
                 sizes.update(zip(self.axes(name), tensor.shape, strict=True))
+            for letters, state in zip(self.state.values(), self._final(sample, None), strict=True):
+                sizes.update(zip(letters, state.shape, strict=True))
             self._levels[key] = sizes
         return {**self._levels[key], "B": B, "T": T}
 

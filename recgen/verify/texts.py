@@ -22,7 +22,8 @@ POSITIVE = ("exp(tanh({}))", "sigmoid({})", "softplus({})", "elu({}) + 1", "1 + 
             "exp({} / 4)", "1 / (1 + abs({}))", "relu({}) + 0.5")
 DECAYS = ("logsigmoid({})", "-exp({})", "-softplus({})", "-(({}) ** 2)", "-abs({})", "-relu({})", "min({}, 0)",
           "-log(1 + softplus({}))", "-0.1 * sigmoid({})", "-0.02 * sigmoid({})", "log(sigmoid({}))",
-          "-log1p(exp({}))", "-sqrt(softplus({}))", "where({} > 0, -0.5, -0.01)", "expm1(-abs({}))", "logsigmoid(1 + {})")
+          "-log1p(exp({}))", "-sqrt(softplus({}))", "where({} > 0, -0.5, -0.01)",
+          "expm1(-abs({}))", "logsigmoid(1 + {})")
 SHARES = ("sigmoid({})", "exp(-softplus({}))", "1 / (1 + exp({}))", "exp(-exp({}))", "0.9 + 0.1 * sigmoid({})")
 UNSAFE = ("exp({})", "log({})", "1 / ({})", "sqrt({})", "({}) ** 3", "({}) ** 0.5", "exp(exp({}))", "{} ** {}")
 

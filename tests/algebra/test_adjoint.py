@@ -47,7 +47,8 @@ def test_sums_over_earlier_and_later_rows_are_each_others_transpose() -> None:
 
 def test_sums_between_rows_and_over_rectangles_are_each_others_transpose() -> None:
     g = Graph()
-    assert np.array_equal(matrix(g.between(rows(g, "t"))), matrix(g.rectangle(pairs(g))).T)
+    for inside in (False, True):
+        assert np.array_equal(matrix(g.between(rows(g, "t"), inside)), matrix(g.rectangle(pairs(g), inside)).T)
 
 
 def test_level_sums_are_transposed_level_by_level() -> None:

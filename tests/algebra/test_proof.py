@@ -56,7 +56,8 @@ NO_GROWTH = "no exponential exceeds 1"
 @pytest.mark.parametrize(("factorisation", "bounded"), [("tree", True), ("plain", False)])
 def test_only_the_plain_factors_may_exceed_1(factorisation: str, bounded: bool) -> None:
     d = derived("gla", factorisation)
-    assert (NO_GROWTH in str(prove(d.rec, d.program, d.adjoint, proof.standard_trials()[:1]))) == bounded
+    trials = proof.standard_trials(d.rec, d.program)[:1]
+    assert (NO_GROWTH in str(prove(d.rec, d.program, d.adjoint, trials))) == bounded
 
 
 # Every node of every program and adjoint, each with one of the changes that `mutation` knows of
@@ -126,8 +127,8 @@ def test_a_program_of_another_recurrence_is_not_proven(what: str) -> None:
 
 
 def test_decaying_through_the_row_itself_is_part_of_the_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
-    def exclusive(self: chunkwise.Decay, block: str, name: str) -> Node | None:
-        return self.graph.segment(self.log, "earlier", block, name=name)
+    def exclusive(self: chunkwise.Decay, log: Node, block: str, name: str) -> Node:
+        return self.graph.segment(log, "earlier", block, name=name)
 
     rec = derived("gla", "tree").rec
     monkeypatch.setattr(chunkwise.Decay, "_through", exclusive)
@@ -139,8 +140,8 @@ def test_decaying_through_the_row_itself_is_part_of_the_prefix(monkeypatch: pyte
 def test_a_write_decays_only_after_its_own_row(monkeypatch: pytest.MonkeyPatch) -> None:
     later = chunkwise.Decay.later
 
-    def inclusive(self: chunkwise.Decay, *args: str, **names: str) -> Node | None:
-        return self.graph.add(self.log, later(self, *args, **names))
+    def inclusive(self: chunkwise.Decay, *args: str, **names: str) -> list[Node]:
+        return [self.graph.add(log, x) for log, x in zip(self.logs, later(self, *args, **names), strict=True)]
 
     rec = derived("simple_gla", "plain").rec
     monkeypatch.setattr(chunkwise.Decay, "later", inclusive)

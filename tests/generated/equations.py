@@ -11,7 +11,7 @@ float64.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -33,6 +33,7 @@ class Terms:
     denominator: Callable[[Tensor], Tensor] | None = None
     bonus: Tensor | None = None
     skip: Tensor | None = None
+    rate: Tensor | None = None  # [K/2], by which each pair (2i, 2i+1) of query and key turns from token to token
 
     def log_decay(self) -> Tensor:
         """ℓ, [B,T,H,K,V] or what broadcasts to it."""
@@ -46,6 +47,10 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
                constant_denominator: bool = False) -> tuple[Tensor, State]:
     """Outputs and the final state: S, and z where a denominator needs it."""
     query, key, value = terms.query, terms.key, terms.value
+    seen = () if terms.rate is None else (state[-1] if state else key.new_zeros(len(key)),)
+    if seen:
+        state = state[:-1] if state else None
+        query, key = (_turned(x, seen[0], terms.rate) for x in (query, key))
     scale = terms.scale if scale is None else scale
     B, T, H, M = key.shape
     decay = torch.exp(terms.log_decay()).expand(B, T, H, -1, -1)
@@ -63,7 +68,15 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
             n = terms.denominator(scale * (query[:, t] * z).sum(-1))
             o = o / (n.detach() if constant_denominator else n)[..., None]
         outputs.append(o if terms.skip is None else o + terms.skip[:, t])
-    return torch.stack(outputs, 1), (S,) if z is None else (S, z)
+    return torch.stack(outputs, 1), (S, *(() if z is None else (z,)), *(n + T for n in seen))
+
+
+def _turned(x: Tensor, seen: Tensor, rate: Tensor) -> Tensor:
+    """Each pair of channels as a complex number, times e^{i n rate} at position n."""
+    position = seen.detach()[:, None] + torch.arange(x.shape[1], dtype=x.dtype)
+    phase = position[..., None, None] * rate
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous()) * torch.polar(torch.ones_like(phase), phase)
+    return torch.view_as_real(pairs).flatten(-2)
 
 
 def _per_head(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor) -> Terms:
@@ -80,6 +93,13 @@ def linear_attention(q: Tensor, k: Tensor, v: Tensor) -> Terms:
     """arXiv:2006.16236: φ(x) = elu(x) + 1, o = y / (n + 1e-6), σ = 1."""
     q, k = (torch.where(x > 0, x + 1, torch.exp(x.clamp(max=0))) for x in (q, k))
     return Terms(q, k, v, denominator=lambda n: n + 1e-6)
+
+
+def retnet_rotary(q: Tensor, k: Tensor, v: Tensor) -> Terms:
+    """arXiv:2307.08621: retention, query and key turned by n θ_i with θ_i = 10000^(−2i/K)."""
+    K = q.shape[-1]
+    rate = 10000.0 ** (-2 * torch.arange(K // 2, dtype=q.dtype) / K)
+    return replace(retnet(q, k, v), rate=rate)
 
 
 def retnet(q: Tensor, k: Tensor, v: Tensor) -> Terms:
@@ -183,7 +203,7 @@ def hedgehog(q: Tensor, k: Tensor, v: Tensor, W: Tensor) -> Terms:
 
 EQUATIONS: dict[str, Callable[..., Terms]] = {f.__name__: f for f in (
     linear_attention, retnet, lightning, learned_decay, simple_gla, gated_retention, gla, gla_value, gla_outer,
-    full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog)}
+    full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog, retnet_rotary)}
 
 
 def published(name: str, values: dict[str, Tensor], state: State | None = None, *,

@@ -31,6 +31,7 @@ def draw(module: ModuleType, *, B: int = 1, T: int = 70, H: int = 2, K: int = 16
     a number, a tensor over batch, time and heads, or one that broadcasts to the drivers.
     """
     generator = torch.Generator().manual_seed(seed)
+    K += K % 2 if "rotation" in module.SPEC else 0  # channels turn in pairs
     sizes = profile(module).letters(B, T, H, K, V)
     values = {name: torch.randn([sizes[a] for a in letters], generator=generator, dtype=torch.float64)
               for name, letters in axes(module).items()}

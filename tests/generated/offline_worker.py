@@ -52,7 +52,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
             launch(job)
         except Exception as problem:  # a kernel that fails in any way is a result, not the end of the others
             error = f"{type(problem).__name__}: {problem}"[:2000]
-    kernels = [describe(kernel) for kernel in compiled.kernels.values() if kernel.files]
+    kernels = [describe(kernel) for kernel in compiled.kernels.values()]
     return {**job, "error": error, "seconds": time.perf_counter() - begin, "kernels": kernels}
 
 

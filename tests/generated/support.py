@@ -33,7 +33,7 @@ def leaves_of(values: Values) -> Values:
 def results(outputs: Values, leaves: Values, *, loss: str = "both", seed: int = 2) -> Values:
     """Outputs, and the gradients that random cotangents of the "output", the final "state", or "both" send back."""
     chosen = {name: x for name, x in outputs.items()
-              if x.is_floating_point() and (loss == "both" or (name == "o") == (loss == "output"))}
+              if x.requires_grad and (loss == "both" or (name == "o") == (loss == "output"))}
     wanted = {name: x for name, x in leaves.items() if x.requires_grad}
     gradients = torch.autograd.grad(list(chosen.values()), list(wanted.values()),
                                     [cotangents(outputs, seed)[name] for name in chosen], allow_unused=True)

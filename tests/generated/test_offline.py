@@ -151,7 +151,9 @@ def test_head_sizes_64_128_256_compile(results: list[Result], name: str, target:
     assert len(found) == len(widths_and_dtypes(name, target)) * len(MODES)
     assert failures(found) == {}
     for result in found:
-        assert len(result["kernels"]) >= 2, f"{label(result)}: a forward and a backward kernel"
+        names = {kernel["name"] for kernel in result["kernels"]}
+        forward = f"_{result['mode']}_forward"
+        assert {forward, "_chunk_backward_value"} <= names, f"{label(result)}: launched {sorted(names)}"
         for kernel in result["kernels"]:
             assert kernel["launches"] >= 1
             assert kernel["shared"] <= SHARED[target], f"{label(result)} {kernel['name']}: {kernel['shared']}"

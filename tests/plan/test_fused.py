@@ -12,9 +12,10 @@ from recgen.plan.show import show_plan
 from .conftest import plan_of
 
 
-def test_forward_is_one_launch_and_backward_at_most_three(planned: Plan) -> None:
+def test_forward_is_one_launch_and_backward_one_per_direction_and_tiled_axis(planned: Plan) -> None:
     assert [s.name for s in planned.forward.stores][0] == "o"
-    assert len(planned.backward) <= 3
+    walks = [(k.reverse, k.tile) for k in planned.backward]
+    assert walks == sorted(set(walks))
 
 
 def test_every_gradient_is_stored_by_one_kernel_or_left_to_the_epilogue(planned: Plan) -> None:

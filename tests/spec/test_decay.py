@@ -161,3 +161,13 @@ def test_how_a_decay_may_be_stated(line: str, where: tuple[int, int], reason: st
     problem = only(f"name: mine\n{line}\n")
     assert reason in problem.reason
     assert place(problem) == where
+
+
+@pytest.mark.parametrize(("line", "reason"), [
+    ("{type: gated, value: tanh(g)}", "which can be negative"),
+    ("{type: gated, log: -sqrt(g)}", "which can be negative"),
+    ("{type: fixed, log: -1 / h}", "not a finite number for every head"),
+])
+def test_a_decay_without_a_value_somewhere_is_refused(line: str, reason: str) -> None:
+    found = problems(f"name: x\ndecay: {line}\n" + ("inputs: {g: B T H}\n" if "gated" in line else ""))
+    assert any(reason in p.reason for p in found), found

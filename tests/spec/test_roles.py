@@ -131,3 +131,8 @@ def test_the_pairs_index_is_not_an_input_too() -> None:
     problem = problems("name: mine\ninputs: {i: B T H}\nkey_weight: i\nrotation: i / K\n")[0]
     assert place(problem) == (2, 10)
     assert "the pair's index" in problem.reason
+
+
+@pytest.mark.parametrize("text", ["log(x)", "sqrt(x)", "1 + log(x - 1)"])
+def test_a_feature_map_is_defined_for_every_x(text: str) -> None:
+    assert any("can be negative" in p.reason for p in problems(f"name: a\nfeature_map: {text}\n"))

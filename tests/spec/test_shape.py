@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recgen.spec.names import LAYER_NAMES
 from tests.spec.refusals import only, operator, place, problems
 
 
@@ -159,3 +160,17 @@ def test_short_forms_mean_the_long_ones() -> None:
     )
     assert short == full
     assert short.digest == full.digest
+
+
+@pytest.mark.parametrize("name", ["z_end", "q_ptr", "k_rows", "forward", "training", "position", "CHUNK"])
+def test_names_that_the_emitted_module_needs_are_refused(name: str) -> None:
+    declared = f"params: {{{name}: {{axes: H, init: 0}}}}\ndecay: {{type: learned, log: -exp({name})}}\n"
+    found = problems(f"name: a\n{declared}")
+    assert any(p.text == name for p in found), found
+
+
+def test_the_attributes_of_a_layer_are_known() -> None:
+    import torch
+
+    public = {name for name in dir(torch.nn.Module()) if not name.startswith("_")}
+    assert public <= LAYER_NAMES

@@ -8,6 +8,7 @@ import sympy
 from ..calculus import derivative
 from ..program import Carry, Count, Program
 from ..recurrence import Quantity, Recurrence
+from ..widths import is_wide
 from .document import Block, Document, Matrix, Prose, Section, Verbatim, equations
 from .expressions import written
 from .layout import Equation, terms
@@ -179,7 +180,7 @@ def _slopes(w: Recurrent) -> list[Section]:
 
 
 def _variables(rec: Recurrence, q: Quantity) -> list[sympy.Symbol]:
-    if q.expr.is_Symbol:
+    if q.expr.is_Symbol or is_wide(q.expr):
         return []
     return sorted((s for s in q.expr.free_symbols if s.name in rec.tensors and s.is_integer is None), key=str)
 

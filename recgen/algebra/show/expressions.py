@@ -57,7 +57,8 @@ class _Writer:
         if isinstance(e, (sympy.Max, sympy.Min)):
             return style.call(type(e).__name__.lower(), [self.piece(a) for a in sorted(e.args, key=_numbers_last)])
         if isinstance(e, sympy.Function):
-            return style.call(type(e).__name__.lower(), [self.piece(a) for a in e.args])
+            name = getattr(e, "spelled", "") or type(e).__name__.lower()
+            return style.call(name, [self.piece(a) for a in e.args])
         if e.is_number:
             return Piece({sympy.pi: ("π", r"\pi"), sympy.E: ("e", "e"), sympy.oo: ("∞", r"\infty")}[e][style.column])
         raise TypeError(f"no notation for {type(e).__name__} in {e}")

@@ -15,8 +15,11 @@ from ..program import (
     Add,
     Between,
     Carry,
+    Concat,
     Contract,
     Count,
+    Flatten,
+    Largest,
     Leaf,
     Map,
     Mask,
@@ -27,14 +30,19 @@ from ..program import (
     Rename,
     Rows,
     Segment,
+    Slice,
+    Swap,
+    Unflatten,
     Unrows,
+    Wave,
     placeholder,
 )
 from .expressions import written
 from .layout import Equation, terms
 from .notation import Piece, Style, style_named
 
-LETTERS = {"s": "s", "t": "tjrp", "i": "ijrp", "m": "mn", "v": "cd"}
+LETTERS = {"s": "s", "t": "tjrp", "i": "ijrp", "m": "mn", "v": "cd",
+           "k": "kl", "a": "a", "b": "b", "c": "w", "d": "x", "e": "e", "f": "f", "g": "g"}
 """The letters an axis may be written with, the first one that is free. Value channels are c: v is a tensor's name."""
 
 DUMMIES = "jrpl"
@@ -42,6 +50,7 @@ DUMMIES = "jrpl"
 
 NOTES = {
     "input": "an input", "param": "a parameter", "index": "the head, from 0", "scalar": "a number",
+    "position": "the token, from 0", "pair": "the pair a feature belongs to, from 0",
     "carry": "carried from chunk to chunk", "cotangent": "the gradient that comes in",
     "kept": "stored by the forward pass",
 }
@@ -229,6 +238,39 @@ def _(op: Contract, w: Writer, node: Node, scope: Scope) -> Piece:
 def _(op: Reduce, w: Writer, node: Node, scope: Scope) -> Piece:
     letter = fresh(LETTERS[op.over], scope)
     return w.style.summed(letter, w.refer(node.args[0], {**scope, op.over: letter}))
+
+
+@formula.register
+def _(op: Largest, w: Writer, node: Node, scope: Scope) -> Piece:
+    letter = fresh(LETTERS[op.over], scope)
+    return w.style.call("max", [w.refer(node.args[0], {**scope, op.over: letter})])
+
+
+@formula.register
+def _(op: Concat, w: Writer, node: Node, scope: Scope) -> Piece:
+    return w.style.call("concat", [w.refer(a, {**free(a), **scope}) for a in node.args])
+
+
+@formula.register
+def _(op: Flatten, w: Writer, node: Node, scope: Scope) -> Piece:
+    return w.style.call("flatten", [w.refer(node.args[0], {**free(node.args[0]), **scope})])
+
+
+@formula.register
+def _(op: Slice | Unflatten, w: Writer, node: Node, scope: Scope) -> Piece:
+    """The transposes of concat and flatten."""
+    kind = "slice" if isinstance(op, Slice) else "unflatten"
+    return w.style.call(kind, [w.refer(node.args[0], {**free(node.args[0]), **scope})])
+
+
+@formula.register
+def _(op: Swap, w: Writer, node: Node, scope: Scope) -> Piece:
+    return w.style.call("swap", [w.refer(node.args[0], scope)])
+
+
+@formula.register
+def _(op: Wave, w: Writer, node: Node, scope: Scope) -> Piece:
+    return w.style.call(op.kind, [w.style.product([w.refer(a, scope) for a in node.args])])
 
 
 @formula.register

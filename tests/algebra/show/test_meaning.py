@@ -15,7 +15,8 @@ from recgen.algebra.recurrence import Recurrence
 from tests.algebra.show.catalogue import derived, every_case
 from tests.algebra.show.equation_reader import Sheet
 
-ACTIVATIONS = {"Elu": lambda x: np.where(x > 0, x, np.expm1(x)), "LogSigmoid": lambda x: -np.log1p(np.exp(-x))}
+ACTIVATIONS = {"Elu": lambda x: np.where(x > 0, x, np.expm1(x)), "LogSigmoid": lambda x: -np.log1p(np.exp(-x)),
+               "SafeExp": np.exp}
 
 
 @every_case

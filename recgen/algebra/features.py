@@ -1,0 +1,138 @@
+"""A feature map as nodes of a program, at the level of tokens: what the elementwise `Graph.map` cannot say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import sympy
+
+from recgen.algebra.program import AXES, Add, Concat, Flatten, Graph, Leaf, Map, Node, placeholder, topological
+from recgen.algebra.widths import Concat as Joined
+from recgen.algebra.widths import Largest, Matmul, Outer, Rotate, Softmax, Total, Wide, matrix_axes, width
+from recgen.spec.axes import widths_of
+from recgen.spec.model import PAIR, Tensor
+
+FEATURE_AXES = frozenset("abcdkefgm")
+
+
+def feature_value(
+    g: Graph, expr: sympy.Expr, leaves: Mapping[sympy.Symbol, Node], tensors: Mapping[str, Tensor], start: str
+) -> Node:
+    """The node of an expression with wide functions; its width is the axis m.
+
+    leaves: the elementwise inputs and parameters, whose width is the axis `start`.
+    """
+    node = _Builder(g, leaves, tensors, start).node(expr)
+    axis = axis_of(node)
+    return node if axis == "m" else g.rename(node, axis, "m")
+
+
+def axis_of(node: Node) -> str:
+    """The axis along which a vector's elements lie; "" for what has no width."""
+    return "".join(a for a in node.axes if a in FEATURE_AXES)
+
+
+def _outermost(expr: sympy.Expr) -> Iterator[Wide]:
+    """The wide functions of an expression that stand in no other one."""
+    for e in expr.args if not isinstance(expr, Wide) else ():
+        yield from [e] if isinstance(e, Wide) else _outermost(e)
+
+
+class _Builder:
+    def __init__(
+        self, g: Graph, leaves: Mapping[sympy.Symbol, Node], tensors: Mapping[str, Tensor], start: str
+    ) -> None:
+        self.g = g
+        self.leaves = leaves
+        self.tensors = tensors
+        self.widths = widths_of(tensors)
+        self.used = set(start)
+        self.known: dict[sympy.Expr, Node] = {}
+
+    def node(self, expr: sympy.Expr) -> Node:
+        if expr not in self.known:
+            self.known[expr] = self._wide(expr) if isinstance(expr, Wide) else self._elementwise(expr)
+        return self.known[expr]
+
+    def _elementwise(self, expr: sympy.Expr) -> Node:
+        """A Map of leaves and of the wide functions in the expression, all along one axis."""
+        wide = {e: sympy.Dummy(f"w{k}", real=True) for k, e in enumerate(dict.fromkeys(_outermost(expr)))}
+        bindings = {s: self.node(e) for e, s in wide.items()}
+        rest = expr.xreplace(wide)
+        bindings |= {s: self.leaves[s] for s in sorted(rest.free_symbols - set(bindings), key=str)}
+        axis = next((axis_of(n) for n in bindings.values() if axis_of(n)), "")
+        return self.g.map(rest, {s: self._along(n, axis) for s, n in bindings.items()})
+
+    def _along(self, node: Node, axis: str) -> Node:
+        own = axis_of(node)
+        return node if own in ("", axis) else self.g.rename(node, own, axis)
+
+    def _fresh(self, after: str = "", before: str = "") -> str:
+        """A letter for a new axis, after or before another one in the canonical order."""
+        candidates = [a for a in AXES if a in FEATURE_AXES - {"m", "k"} and a not in self.used]
+        if after:
+            candidates = [a for a in candidates if AXES.index(a) > AXES.index(after)]
+        if before:
+            candidates = [a for a in candidates if AXES.index(a) < AXES.index(before)]
+        if not candidates:
+            raise ValueError("the feature map passes through more widths than there are letters")
+        self.used.add(candidates[0])
+        return candidates[0]
+
+    def _wide(self, expr: Wide) -> Node:
+        g = self.g
+        if isinstance(expr, Softmax):
+            (x,) = expr.args
+            powers = self.node(sympy.exp(x - Largest(x)))
+            total = g.reduce(powers, axis_of(powers))
+            return g.map(placeholder(0) / placeholder(1), {placeholder(0): powers, placeholder(1): total})
+        if isinstance(expr, Matmul):
+            return self._product(expr)
+        if isinstance(expr, Rotate):
+            return self._rotated(expr)
+        args = [self.node(a) for a in expr.args]
+        if isinstance(expr, Total):
+            return g.reduce(args[0], axis_of(args[0]))
+        if isinstance(expr, Largest):
+            return g.largest(args[0], axis_of(args[0]))
+        sizes = [width(a, self.widths) for a in expr.args]
+        if isinstance(expr, Outer):
+            first, second = args
+            axis = self._fresh(after=axis_of(first))
+            second = g.rename(second, axis_of(second), axis)
+            product = g.mul(first, second)
+            source = (axis_of(first), axis)
+            return g.flatten(Flatten(source, (sizes[0], sizes[1]), self._fresh(after=axis)), product)
+        assert isinstance(expr, Joined)
+        parts = tuple(map(axis_of, args))
+        sizes = [sympy.Integer(1) if s is None else s for s in sizes]
+        return g.concat(Concat(parts, tuple(sizes), self._fresh()), args)
+
+    def _rotated(self, expr: Rotate) -> Node:
+        """x cos φ + swap(x) sin φ with φ = position · rate."""
+        g, x = self.g, self.node(expr.args[0])
+        axis = axis_of(x)
+        pair = g.leaf("pair", "pair", axis, "head")
+        rate = g.map(expr.args[1], {**self.leaves, PAIR: pair}, name="rate")
+        position = g.leaf("position", "position", "t", "token")
+        parts = (x, g.wave("cos", position, rate), g.swap(x, axis), g.wave("sin", position, rate))
+        a, b, c, d = map(placeholder, range(4))
+        return g.map(a * b + c * d, dict(zip((a, b, c, d), parts, strict=True)))
+
+    def _product(self, expr: Matmul) -> Node:
+        """A contraction of the matrix with its argument. The matrix's axes keep the order in which it is stored."""
+        matrix, x = expr.args[0], self.node(expr.args[1])
+        over, _ = matrix_axes(expr, self.widths)
+        own = axis_of(x)
+        out = self._fresh(after=own) if over == 0 else self._fresh(before=own)
+        axes = (own, out) if over == 0 else (out, own)
+        leaf = self.g.leaf(matrix.name, "param", axes, "head")
+        for known, wanted in zip(leaf.axes, axes, strict=True):  # it may multiply vectors along other axes as well
+            leaf = leaf if known == wanted else self.g.rename(leaf, known, wanted)
+        return self.g.contract(x, leaf, own)
+
+
+def is_elementwise(node: Node, known: Iterable[Node] = ()) -> bool:
+    """Whether a token value needs no wide operation beyond the known ones: a kernel can compute it from its tile."""
+    have = set(known)
+    return all(n in have or isinstance(n.op, (Add, Leaf, Map)) for n in topological([node], have))
