@@ -206,8 +206,8 @@ class _Reader:
         return read
 
     def _tensors(self, shape: SpecShape, family: FamilyReading | None) -> tuple[list[Tensor], list[Tensor]]:
-        """All inputs and all parameters in call order: q k v that are implied, the spec's own inputs, then the family's;
-        the family's parameters come before the spec's own."""
+        """All inputs and all parameters in call order: q k v that are implied, the spec's own inputs, the family's;
+        then the family's parameters and the spec's own."""
         context = self.context
         declared = read_inputs(context, shape.inputs)
         params = read_params(context, shape.params)
