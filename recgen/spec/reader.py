@@ -31,7 +31,7 @@ from recgen.spec.shape import SpecShape, check_shape
 from recgen.spec.source import Source, listing, near
 from recgen.spec.syntax import names_in, parse
 from recgen.spec.tensors import read_inputs, read_params
-from recgen.spec.together import check_together, check_used
+from recgen.spec.together import check_normalizer, check_together, check_used
 from recgen.spec.tokens import ExpressionError
 from recgen.spec.write import to_yaml
 
@@ -118,6 +118,7 @@ class _Reader:
         expressions.append(decay.log if decay else None)
         maps = {s for expr in (query_map, key_map) if expr for s in expr.tree.free_symbols}
         check_together(context, shape, tensors, decay)
+        check_normalizer(context, shape, tensors, decay, weight)
         findings.raise_if_any()
         check_used(context, tensors, [expr for expr in expressions if expr],
                    {readout.bonus, readout.skip} | {s.name for s in maps - {FEATURE}})
@@ -205,10 +206,15 @@ class _Reader:
         return read
 
     def _tensors(self, shape: SpecShape, family: FamilyReading | None) -> tuple[list[Tensor], list[Tensor]]:
+<<<<<<< HEAD
         """All inputs and all parameters in call order.
 
         Inputs: q k v that are implied, the spec's own, then the family's. Parameters: the family's, then its own.
         """
+=======
+        """All inputs and all parameters in call order: q k v that are implied, the spec's own inputs, the family's;
+        then the family's parameters and the spec's own."""
+>>>>>>> tests
         context = self.context
         declared = read_inputs(context, shape.inputs)
         params = read_params(context, shape.params)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from recgen.spec.axes import axes_of
 from recgen.spec.context import Context
 from recgen.spec.model import Decay, Expr, Tensor
 from recgen.spec.shape import SpecShape
@@ -32,6 +33,20 @@ def check_together(context: Context, shape: SpecShape, tensors: Mapping[str, Ten
         if shape.readout.kind == "exclusive":
             reason = "with causal: false there is no state before a token"
             context.refuse(context.position("readout"), "", reason, "remove kind: exclusive")
+
+
+def check_normalizer(
+    context: Context, shape: SpecShape, tensors: Mapping[str, Tensor], decay: Decay | None, weight: Expr
+) -> None:
+    """A normalizer divides by the sum of the weights with which the values enter: all values of a head share them."""
+    if shape.normalizer.kind == "none" or shape.state == "vector":
+        return
+    for key, expr in (("decay", decay.log if decay else None), ("key_weight", weight)):
+        if expr is not None and "V" in axes_of(expr, tensors):
+            what = {"decay": "the decay", "key_weight": "the weight"}[key]
+            reason = f"{what} varies by value channel, and the normalizer {shape.normalizer.kind} divides all of them"
+            fix = f"remove the normalizer, or let {what} vary by head and key alone"
+            context.refuse(context.key_position(key), key, f"{reason} by one sum", fix)
 
 
 def check_used(context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], named: set[str | None]) -> None:

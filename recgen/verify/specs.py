@@ -8,6 +8,7 @@ one more entry of PARTS; a new structure of the decay one more of WIDTHS.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,12 @@ from . import texts
 SpecDict = dict[str, Any]
 
 WIDTHS = {"head": "H", "key": "H K", "value": "H V", "key_value": "H K V", "channel": "D"}
+<<<<<<< HEAD
 NAMES = (*"gabSzNEIQxCBwuD", "dt", "gamma", "beta", "A_log", "lam")
+=======
+NAMES = ("g", "a", "b", "dt", "gamma", "S", "z", "N", "E", "I", "Q", "beta", "x", "C", "B", "w", "u", "D", "lam")
+UNUSED = "unused"
+>>>>>>> tests
 INITS = ("0", "1", "-1", "0.5", "normal(0, 1)", "uniform(-1, 1)", "loguniform(0.1, 1)")
 
 
@@ -183,9 +189,9 @@ def _rarely(d: Drawing) -> None:
     if d.chance(25):
         d.spec["causal"] = "false"
     if d.chance(25):
-        d.spec["bounds"] = d.one([-5, 0], [-0.1, 0], [0, 1])
+        d.spec["bounds"] = d.one([-1000, 0], [0, 1])
     if d.chance(60):
-        d.inputs["unused"] = "B T H"
+        d.inputs[UNUSED] = "B T H"
 
 
 PARTS: Sequence[Callable[[Drawing], None]] = (
@@ -200,5 +206,17 @@ def specs(draw: st.DrawFn, name: str = "drawn") -> SpecDict:
         part(d)
     if d.vector:
         d.spec["state"] = "vector"
-    declared = {"inputs": d.inputs, "params": d.params}
+    used = _words(d.spec)
+    inputs = {name: layout for name, layout in d.inputs.items() if name in used or name == UNUSED}
+    params = {name: param for name, param in d.params.items() if name in used}
+    declared = {"inputs": inputs, "params": params}
     return {"name": name, **{key: value for key, value in declared.items() if value}, **d.spec}
+
+
+def _words(value: Any) -> set[str]:
+    """Every name in the texts of a spec."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return {word for item in value for word in _words(item)}
+    return set(re.findall(r"[A-Za-z_]\w*", value)) if isinstance(value, str) else set()

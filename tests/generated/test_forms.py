@@ -10,6 +10,7 @@ from tests.generated.catalogue import (
     CHUNK,
     CHUNK_TRITON,
     NAIVE,
+    OPERATORS,
     RECURRENT_TRITON,
     REPRESENTATIVES,
     TORCH_FORMS,
@@ -41,7 +42,7 @@ def test_every_chunk_size_matches_naive(name: str, form: Form) -> None:
         assert_matches(run(module, form, values, state, chunk_size=chunk_size), expected, note=chunk_size)
 
 
-@pytest.mark.parametrize("name", REPRESENTATIVES)
+@pytest.mark.parametrize("name", OPERATORS)
 def test_step_takes_its_arguments_by_position(name: str) -> None:
     module = emitted(name)
     values = draw(module, T=1)
@@ -74,7 +75,7 @@ def test_operator_takes_triton_only_when_told_to_on_cpu(name: str) -> None:
     assert torch.equal(module.operator(**values)[0], module.operator(**values, backend="torch")[0])
 
 
-@pytest.mark.parametrize("name", REPRESENTATIVES)
+@pytest.mark.parametrize("name", OPERATORS)
 def test_every_form_has_the_signature_of_the_contract(name: str) -> None:
     module = emitted(name)
     tensors = [*module.INPUTS, *module.PARAMS]

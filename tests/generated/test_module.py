@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-from tests.generated.catalogue import REPRESENTATIVES, ROOT, axes, emitted, profile
+from tests.generated.catalogue import OPERATORS, REPRESENTATIVES, ROOT, axes, emitted, profile
 from tests.generated.inputs import draw, draw_state, value_inputs
 from tests.generated.support import relative_error
 
@@ -41,7 +41,7 @@ def python(code: str, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", REPRESENTATIVES)
+@pytest.mark.parametrize("name", OPERATORS)
 def test_exports(name: str) -> None:
     module = emitted(name)
     assert [n for n in EXPORTS if not hasattr(module, n)] == []
@@ -52,7 +52,7 @@ def test_exports(name: str) -> None:
     assert len(module.SPEC_HASH) >= 8 and isinstance(module.RECGEN_VERSION, str)
 
 
-@pytest.mark.parametrize("name", REPRESENTATIVES)
+@pytest.mark.parametrize("name", OPERATORS)
 def test_imports_nothing_but_torch_triton_and_the_standard_library(name: str) -> None:
     tree = ast.parse((ROOT / "generated" / f"{name}.py").read_text())
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
@@ -60,7 +60,7 @@ def test_imports_nothing_but_torch_triton_and_the_standard_library(name: str) ->
     assert {n.split(".")[0] for n in imported} - set(sys.stdlib_module_names) <= {"torch", "triton"}
 
 
-@pytest.mark.parametrize("name", REPRESENTATIVES)
+@pytest.mark.parametrize("name", OPERATORS)
 def test_sample_inputs_are_what_the_operator_takes(name: str) -> None:
     module = emitted(name)
     values = module.sample_inputs(B=3, T=5, H=2, K=4, V=6, dtype=torch.float64, seed=1)
@@ -76,17 +76,19 @@ def test_sample_inputs_are_what_the_operator_takes(name: str) -> None:
     assert next(iter(module.sample_inputs().values())).shape[:2] == (2, 64)
 
 
-@pytest.mark.parametrize("name", REPRESENTATIVES)
+@pytest.mark.parametrize("name", OPERATORS)
 def test_operator_module_holds_the_parameters(name: str) -> None:
     module = emitted(name)
     letters = {a for n in module.PARAMS for a in axes(module)[n]}
     layer = module.Operator(**dict.fromkeys(sorted(letters), 4))
     assert isinstance(layer, torch.nn.Module)
-    assert [n for n, _ in layer.named_parameters()] == list(module.PARAMS)
+    parameters = {**dict(layer.named_parameters()), **dict(layer.named_buffers())}
+    assert set(parameters) == set(module.PARAMS)
+    fixed = {n for n, param in module.SPEC.get("params", {}).items() if param.get("buffer")}
+    assert {n for n, _ in layer.named_buffers()} == fixed
     values = draw(module, B=2, T=6, H=4, K=4, V=4)
     state = draw_state(module, values)
     inputs = {n: values[n] for n in module.INPUTS}
-    parameters = dict(layer.named_parameters())
     start = module.State(**state)
     o, final = layer(*inputs.values(), initial_state=start, output_final_state=True)
     expected, end = module.operator(**inputs, **parameters, initial_state=start, output_final_state=True)
