@@ -28,8 +28,10 @@ from .program import (
     Program,
     Reduce,
     Rename,
+    Row,
     Rows,
     Segment,
+    Unrow,
     Unrows,
     placeholder,
 )
@@ -44,15 +46,23 @@ def adjoint(program: Program) -> Program:
     cotangents: dict[Node, list[Node]] = {}
     for name, out in program.outputs.items():
         cotangents[out] = [g.leaf(f"d_{name}", "cotangent", out.axes, "token")]
-    ends: dict[str, Node] = {}
-    for c in program.carries:
-        end = g.leaf(f"d_{c.name}", "carry", c.axes, "chunk")
-        ends[c.name] = end
+    ends = {c.name: g.leaf(f"d_{c.name}", "carry", c.axes, "chunk") for c in program.carries}
+    read_ends = {c.end: c for c in program.carries if c.end is not None}
+
+    def hand_over(c: Carry, end: Node) -> None:
         cotangents.setdefault(c.write, []).append(end)
         if c.decay is not None and varies(c.decay):
             cotangents.setdefault(c.decay, []).extend(_decay_cotangent(g, c, end))
+
+    for c in program.carries:
+        if c.end is None:
+            hand_over(c, ends[c.name])
     for node in reversed(program.nodes()):
-        if node in cotangents and not isinstance(node.op, Leaf):
+        if node in read_ends:
+            c, reads = read_ends[node], cotangents[node]
+            hand_over(c, g.add(ends[c.name], *reads, name=f"d_{node.name}"))
+            cotangents.setdefault(c.start, []).append(g.add(*reads) if c.decay is None else g.mul(c.decay, g.add(*reads)))
+        elif node in cotangents and not isinstance(node.op, Leaf):
             total = g.label(g.add(*cotangents[node]), node.name and f"d_{node.name}")
             for arg, part in transpose(node.op, g, node, total):
                 if varies(arg):
@@ -157,6 +167,17 @@ def _(op: Rows, g: Graph, node: Node, cotangent: Node) -> Transposed:
 @transpose.register
 def _(op: Unrows, g: Graph, node: Node, cotangent: Node) -> Transposed:
     yield node.args[0], g.rows(cotangent)
+
+
+@transpose.register
+def _(op: Row, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    (arg,) = node.args
+    yield arg, g.accumulate(cotangent) if arg.level == "head" else g.unrow(cotangent)
+
+
+@transpose.register
+def _(op: Unrow, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.row(cotangent)
 
 
 @transpose.register

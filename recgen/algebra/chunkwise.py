@@ -29,7 +29,7 @@ from recgen.spec.model import Tensor
 from .program import Carry, Graph, Node, Program
 from .recurrence import Quantity, Recurrence, affine, linear_read
 
-AXIS = {"T": "t", "K": "m", "M": "m", "V": "v"}
+AXIS = {"T": "t", "K": "m", "M": "m", "V": "v", "D": "v"}
 
 
 @dataclass(frozen=True)

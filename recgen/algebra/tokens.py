@@ -20,7 +20,7 @@ import sympy
 
 from recgen.algebra import precise
 from recgen.algebra.exact import Domain, NotExact, Sum, known
-from recgen.algebra.program import Accumulate, Leaf, Map, Node, Reduce, Unrows, placeholder
+from recgen.algebra.program import Accumulate, Leaf, Map, Node, Reduce, Unrow, Unrows, placeholder
 
 Array = np.ndarray
 Index = tuple[int, ...]
@@ -117,7 +117,7 @@ class TokenStage:
         for node in nodes:
             if node.level == "chunk":
                 continue
-            if isinstance(node.op, Unrows | Accumulate) or any(a in self._late for a in node.args):
+            if isinstance(node.op, Unrow | Unrows | Accumulate) or any(a in self._late for a in node.args):
                 self._late[node] = None
             else:
                 self.values[node] = self._leaf(node) if isinstance(node.op, Leaf) else self._token_value(node)
@@ -156,7 +156,13 @@ class TokenStage:
             if source.level != "chunk":
                 self.values[node] = self._token_value(node)
             elif isinstance(node.op, Accumulate):
-                self.values[node] = _linear(np.stack([total(c[source], source.axes, "ti") for c in chunks]).sum(axis=0))
+                parts = [total(c[source], source.axes, "ti") for c in chunks]
+                nothing = np.full([self._draw.widths[a] for a in node.axes], 0, dtype=object)
+                self.values[node] = _linear(np.stack(parts).sum(axis=0) if parts else nothing)
+            elif isinstance(node.op, Unrow):
+                rows = [c[source] for c in chunks]
+                shape = [self._draw.widths[a] for a in source.axes]
+                self.values[node] = _linear(np.stack(rows) if rows else np.empty((0, *shape), dtype=object))
             else:
                 self.values[node] = _linear(_joined([c[source] for c in chunks], rows, source))
 
