@@ -21,7 +21,7 @@ from recgen.algebra.interpret import Cut, Run, run
 from recgen.algebra.laurent import Laurent, Symbols
 from recgen.algebra.program import Leaf, Program
 from recgen.algebra.recurrence import Recurrence, StateRule, affine
-from recgen.algebra.tokens import Array, AtZero, Draw, filled, spread
+from recgen.algebra.tokens import Array, AtZero, Draw, filled, spread, total
 from recgen.algebra.unrolled import Unrolled
 
 SYMBOLS = "exact symbols"
@@ -248,11 +248,11 @@ class Reference:
 
     def _decay(self, rule: StateRule, unrolled: Unrolled, domain: Domain) -> Array:
         """The decay of a state over the whole sequence, along the axes of the state."""
-        total = np.full([1] * len(rule.axes), 0, dtype=object)
+        summed = np.full([1] * len(rule.axes), 0, dtype=object)
         for q in (q for q in unrolled.rec.log_decays if q.symbol in affine(rule).log_decay.free_symbols):
             logs = np.vectorize(lambda x: x.value, otypes=[object])(unrolled.quantities[q.name])
-            total = total + spread(logs.sum(axis=0, initial=0), q.axes, rule.axes)
-        return np.vectorize(domain.exp, otypes=[object])(total)
+            summed = summed + spread(total(logs, ("t", *q.axes), "t"), q.axes, rule.axes)
+        return np.vectorize(domain.exp, otypes=[object])(summed)
 
 
 def _same(what: str, given: Mapping[str, Array], needed: Mapping[str, Array], cut: Cut, show: Callable) -> None:

@@ -27,9 +27,9 @@ from .recurrence import Recurrence, StateRule, affine, linear_read
 def token_program(rec: Recurrence) -> Program:
     """The program of one token. Its values have no row axis; the log-decay is always a value of the token."""
     g = Graph()
-    values = {q.symbol: token_value(g, q, rec.tensors) for q in rec.quantities.values()}
+    values = {q.symbol: token_value(g, q, rec.tensors, name=q.name) for q in rec.quantities.values()}
     decays = {q.symbol for q in rec.log_decays}
-    here = {s: n if n.level == "head" and s not in decays else g.row(n, name=s.name) for s, n in values.items()}
+    here = {s: n if n.level == "head" and s not in decays else g.row(n) for s, n in values.items()}
     reads: dict[sympy.Symbol, Node] = {}
     carries = []
     for rule in rec.states:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recgen.algebra.program import AXES, Contract, Leaf, Program, Reduce, Rows, Unrows, ordered
+from recgen.algebra.program import AXES, Contract, Leaf, Program, Reduce, Row, Rows, Unrow, Unrows, ordered
 
 from .kernels import Kernel
 from .tiling import partial_values
@@ -17,14 +17,16 @@ def check_program(program: Program) -> None:
     for n in program.nodes():
         if n.axes != ordered(n.axes) or not set(n.axes) <= set(AXES):
             raise PlanError(f"{n}: axes {n.axes} are not in canonical order")
-        if len([a for a in n.axes if a != "s"]) > 2:
+        if len([a for a in n.axes if a not in ("st" if n.level == "token" else "s")]) > 2:
             raise PlanError(f"{n}: more than two axes; a tile has two")
         if isinstance(n.op, (Contract, Reduce)) and n.op.over in n.axes:
             raise PlanError(f"{n}: still has the axis {n.op.over} it sums over")
         if (
             isinstance(n.op, Rows)
             and n.args[0].level != "token"
-            or isinstance(n.op, Unrows)
+            or isinstance(n.op, Row)
+            and n.args[0].level == "chunk"
+            or isinstance(n.op, (Unrow, Unrows))
             and n.args[0].level != "chunk"
         ):
             raise PlanError(f"{n}: crosses between tokens and chunk the wrong way")

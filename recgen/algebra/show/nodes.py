@@ -25,8 +25,10 @@ from ..program import (
     Rectangle,
     Reduce,
     Rename,
+    Row,
     Rows,
     Segment,
+    Unrow,
     Unrows,
     placeholder,
 )
@@ -167,6 +169,16 @@ def _(op: Rows, w: Writer, node: Node, scope: Scope) -> Piece:
 
 @formula.register
 def _(op: Unrows, w: Writer, node: Node, scope: Scope) -> Piece:
+    return w.refer(node.args[0], scope)
+
+
+@formula.register
+def _(op: Row, w: Writer, node: Node, scope: Scope) -> Piece:
+    return w.refer(node.args[0], {"t": "t", **scope})
+
+
+@formula.register
+def _(op: Unrow, w: Writer, node: Node, scope: Scope) -> Piece:
     return w.refer(node.args[0], scope)
 
 
