@@ -86,7 +86,7 @@ class TokenKernel:
         context = KernelContext(
             k.name, k.purpose, k.tile, k.reverse, arguments, out.before, out.inside, out.after, bool(k.edges), out.again
         )
-        given = [host_value(n) for n in numbers if n not in ("first_slot", "slots", *layout.counts)]
+        given = [host_value(n) for n in out.scalars]
         return context, Launch(k.name, [], out.pointers, given, k.tile, "")
 
     def _uses(self, name: str, body: str) -> bool:
