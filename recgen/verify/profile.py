@@ -114,7 +114,8 @@ class Profile:
         return self.inputs[name] if name in self.inputs else self.params[name]
 
     def sample(self, **sizes: Any) -> dict[str, Tensor]:
-        """The module's own `sample_inputs`, given those of `sizes` that it takes."""
+        """The module's own `sample_inputs`, given those of `sizes` that it takes. Channels D are as many as values V."""
+        sizes = {"D": sizes["V"], **sizes} if "V" in sizes else sizes
         return self.module.sample_inputs(**accepted(self.module.sample_inputs, sizes))
 
     def letters(self, B: int, T: int, H: int, K: int, V: int) -> dict[str, int]:
