@@ -31,11 +31,13 @@ from .program import (
     Program,
     Reduce,
     Rename,
+    Row,
     Rows,
     Segment,
     Slice,
     Swap,
     Unflatten,
+    Unrow,
     Unrows,
     Wave,
     placeholder,
@@ -51,15 +53,24 @@ def adjoint(program: Program) -> Program:
     cotangents: dict[Node, list[Node]] = {}
     for name, out in program.outputs.items():
         cotangents[out] = [g.leaf(f"d_{name}", "cotangent", out.axes, "token")]
-    ends: dict[str, Node] = {}
-    for c in program.carries:
-        end = g.leaf(f"d_{c.name}", "carry", c.axes, "chunk")
-        ends[c.name] = end
+    ends = {c.name: g.leaf(f"d_{c.name}", "carry", c.axes, "chunk") for c in program.carries}
+    read_ends = {c.end: c for c in program.carries if c.end is not None}
+
+    def hand_over(c: Carry, end: Node) -> None:
         cotangents.setdefault(c.write, []).append(end)
         if c.decay is not None and varies(c.decay):
             cotangents.setdefault(c.decay, []).extend(_decay_cotangent(g, c, end))
+
+    for c in program.carries:
+        if c.end is None:
+            hand_over(c, ends[c.name])
     for node in reversed(program.nodes()):
-        if node in cotangents and not isinstance(node.op, Leaf):
+        if node in read_ends:
+            c, reads = read_ends[node], cotangents[node]
+            hand_over(c, g.add(ends[c.name], *reads, name=f"d_{node.name}"))
+            read = g.add(*reads)
+            cotangents.setdefault(c.start, []).append(read if c.decay is None else g.mul(c.decay, read))
+        elif node in cotangents and not isinstance(node.op, Leaf):
             total = g.label(g.add(*cotangents[node]), node.name and f"d_{node.name}")
             for arg, part in transpose(node.op, g, node, total):
                 if varies(arg):
@@ -146,9 +157,20 @@ def _through_value(expr: sympy.Expr, slope: sympy.Expr, own: sympy.Symbol, arity
         if len(slope.free_symbols) > 1 and slope.has(a) and not factor.has(a) and sympy.expand(expr - factor * a) == 0:
             through = slope.subs(a, own / factor)
             shorter = sympy.count_ops(through) <= sympy.count_ops(slope)
-            if shorter and sympy.denom(through).free_symbols <= sympy.denom(sympy.together(slope)).free_symbols:
+            if shorter and _divides_no_more(through, slope):
                 return through
     return slope
+
+
+def _divides_no_more(new: sympy.Expr, old: sympy.Expr) -> bool:
+    """Whether nothing is divided by to a higher power: x / y² may underflow where x / y does not."""
+
+    def divisors(expr: sympy.Expr) -> dict[sympy.Expr, sympy.Expr]:
+        powers = sympy.Mul.make_args(expr)
+        return {p.base: -p.exp for p in powers if isinstance(p, sympy.Pow) and p.exp.is_Rational and p.exp < 0}
+
+    before = divisors(old)
+    return all(power <= before.get(base, 0) for base, power in divisors(new).items())
 
 
 def _factored(slope: sympy.Expr, expr: sympy.Expr, own: sympy.Symbol) -> sympy.Expr:
@@ -176,6 +198,17 @@ def _(op: Rows, g: Graph, node: Node, cotangent: Node) -> Transposed:
 @transpose.register
 def _(op: Unrows, g: Graph, node: Node, cotangent: Node) -> Transposed:
     yield node.args[0], g.rows(cotangent)
+
+
+@transpose.register
+def _(op: Row, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    (arg,) = node.args
+    yield arg, g.accumulate(cotangent) if arg.level == "head" else g.unrow(cotangent)
+
+
+@transpose.register
+def _(op: Unrow, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.row(cotangent)
 
 
 @transpose.register

@@ -206,15 +206,10 @@ class _Reader:
         return read
 
     def _tensors(self, shape: SpecShape, family: FamilyReading | None) -> tuple[list[Tensor], list[Tensor]]:
-<<<<<<< HEAD
         """All inputs and all parameters in call order.
 
         Inputs: q k v that are implied, the spec's own, then the family's. Parameters: the family's, then its own.
         """
-=======
-        """All inputs and all parameters in call order: q k v that are implied, the spec's own inputs, the family's;
-        then the family's parameters and the spec's own."""
->>>>>>> tests
         context = self.context
         declared = read_inputs(context, shape.inputs)
         params = read_params(context, shape.params)

@@ -122,7 +122,8 @@ class Profile:
         return dataclasses.replace(case, K=case.K + 1) if odd else case
 
     def sample(self, **sizes: Any) -> dict[str, Tensor]:
-        """The module's own `sample_inputs`, given those of `sizes` that it takes."""
+        """The module's own `sample_inputs`, given those of `sizes` that it takes. D channels are as many as V."""
+        sizes = {"D": sizes["V"], **sizes} if "V" in sizes else sizes
         return self.module.sample_inputs(**accepted(self.module.sample_inputs, sizes))
 
     def letters(self, B: int, T: int, H: int, K: int, V: int) -> dict[str, int]:

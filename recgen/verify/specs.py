@@ -20,12 +20,8 @@ from . import texts
 SpecDict = dict[str, Any]
 
 WIDTHS = {"head": "H", "key": "H K", "value": "H V", "key_value": "H K V", "channel": "D"}
-<<<<<<< HEAD
-NAMES = (*"gabSzNEIQxCBwuD", "dt", "gamma", "beta", "A_log", "lam")
-=======
 NAMES = ("g", "a", "b", "dt", "gamma", "S", "z", "N", "E", "I", "Q", "beta", "x", "C", "B", "w", "u", "D", "lam")
 UNUSED = "unused"
->>>>>>> tests
 INITS = ("0", "1", "-1", "0.5", "normal(0, 1)", "uniform(-1, 1)", "loguniform(0.1, 1)")
 
 

@@ -12,7 +12,7 @@ from .nodes import LETTERS
 from .notation import Piece, Style
 from .unroll import gated
 
-AXIS = {"T": "t", "K": "m", "M": "m", "V": "v"}
+AXIS = {"T": "t", "K": "m", "M": "m", "V": "v", "D": "v"}
 
 
 class Recurrent:
