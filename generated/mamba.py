@@ -122,8 +122,8 @@ STATES = 2**20  # numbers in the states of one segment of time, which are in mem
 def _scan(state, log_decay, decay, write, size, reverse=False):
     """The state before every token and after the last, [batch, time + 1, …]: state ← decay · state + write.
 
-    All chunks of `size` tokens first run from nothing: a chunk hands on exp(Σ log_decay) · what it is given + where it ended.
-    From their right starts they run again. In reverse, time runs from the last token to the first.
+    All chunks of `size` tokens first run from nothing. Each hands on exp(Σ log_decay) · its start + where it
+    ended; from their right starts they run again. In reverse, time runs from the last token to the first.
     """
     T = write.shape[1]
     chunks = T // size
@@ -251,7 +251,7 @@ def _chunk_backward_torch(C, B, x, dt, D, A_log, dt_bias, scale, S, d_o, d_S, si
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Triton kernels of the scan: one program per chunk, head and tile; tokens in turn. State and sums are float32.
+# Triton kernels of the scan: one program per chunk, head and tile, tokens in turn, all in float32.
 
 MAX_WIDTH = 256
 _KERNELS, _HELPERS = [], []
@@ -730,7 +730,7 @@ class _Grid:
         self.span = max(1, SCRATCH // (self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
 
     def launch(self, kernel, count, pointers, scalars, tile="tokens", **constants):
-        """One program per tile and head of `count` chunks or sequences; where it walks over chunks, its tile is small."""
+        """One program per tile and head of `count` chunks, or of sequences; those have small tiles."""
         block = self.blocks[tile]
         programs = count * self.heads * block["TILES"]
         if not programs:

@@ -111,8 +111,8 @@ STATES = 2**20  # numbers in the states of one segment of time, which are in mem
 def _scan(state, log_decay, decay, write, size, reverse=False):
     """The state before every token and after the last, [batch, time + 1, …]: state ← decay · state + write.
 
-    All chunks of `size` tokens first run from nothing: a chunk hands on exp(Σ log_decay) · what it is given + where it ended.
-    From their right starts they run again. In reverse, time runs from the last token to the first.
+    All chunks of `size` tokens first run from nothing. Each hands on exp(Σ log_decay) · its start + where it
+    ended; from their right starts they run again. In reverse, time runs from the last token to the first.
     """
     T = write.shape[1]
     chunks = T // size
@@ -241,7 +241,7 @@ def _chunk_backward_torch(x, r, i, lam, scale, S, d_o, d_S, size):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Triton kernels of the scan: one program per chunk, nd tile; tokens in turn. State and sums are float32.
+# Triton kernels of the scan: one program per chunk, tile, tokens in turn, all in float32.
 
 _KERNELS, _HELPERS = [], []
 
@@ -601,7 +601,7 @@ class _Grid:
         self.span = max(1, SCRATCH // (self.tiles * size * self.blocks["tokens"]["BV"]))
 
     def launch(self, kernel, count, pointers, scalars, tile="tokens", **constants):
-        """One program per tile of `count` chunks or sequences; where it walks over chunks, its tile is small."""
+        """One program per tile of `count` chunks, or of sequences; those have small tiles."""
         block = self.blocks[tile]
         programs = count * block["TILES"]
         if not programs:
@@ -891,7 +891,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
-    backend = _choose_backend(backend, mode, tensors, sizes)
+    backend = _choose_backend(backend, mode, tensors)
     _check_choice("schedule", schedule, ("auto", *SCHEDULES))
     size = CHUNK_SIZE if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
@@ -1026,17 +1026,17 @@ def _check_state(name, state, sizes, sequences, like, dtype):
     return [x.to(dtype).contiguous() for x in state]
 
 
-def _choose_backend(backend, mode, tensors, sizes):
+def _choose_backend(backend, mode, tensors):
     _check_choice("backend", backend, ("auto", "torch", "triton"))
     if backend == "torch" or (backend == "auto" and not tensors[0].is_cuda):
         return "torch"
-    obstacle = _triton_obstacle(mode, tensors, sizes)
+    obstacle = _triton_obstacle(mode, tensors)
     if backend == "triton" and obstacle:
         raise ValueError(f"backend: 'triton' cannot run here: {obstacle}; use backend='torch'")
     return "torch" if obstacle else "triton"
 
 
-def _triton_obstacle(mode, tensors, sizes):
+def _triton_obstacle(mode, tensors):
     """Why the kernels cannot take these tensors, or nothing."""
     if mode not in ("chunk", "recurrent"):
         return f"the {mode} form has no kernel (mode='chunk' and mode='recurrent' have)"

@@ -211,8 +211,8 @@ def composition(rec: Recurrence, program: Program, adjoint: Program, trial: Tria
         ):
             composed = {name: reference.decay[name] * start[name] + x for name, x in part.ends.items()}
             _same(f"{what} of tokens taken together", whole.ends, composed, cut, show)
-    yield Statement("tokens taken together hand on e^(sum of log-decays) of what they are given, and what they give from "
-                    "nothing; their gradients likewise, backwards", trial.method, trial.sizes)
+    yield Statement("tokens taken together hand on e^(sum of log-decays) of what they are given, and what they give "
+                    "from nothing; their gradients likewise, backwards", trial.method, trial.sizes)
 
 
 def defined_at_zero(rec: Recurrence, program: Program, adjoint: Program) -> Iterator[Statement]:

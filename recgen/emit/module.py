@@ -24,8 +24,8 @@ from recgen.spec.initial import Draw, LogUniform, Normal, Uniform, is_random
 from recgen.spec.model import CHANNEL, HEAD, SIZES, Spec, Tensor
 
 from .kernel_helpers import helper_sources
-from .layout import Layout
 from .launch import Launch, epilogue_lines, kernel_contexts, prologue_lines
+from .layout import Layout
 from .notes import Note, Notes
 from .python_expr import PythonPrinter
 from .recurrent import recurrent_kernel
@@ -125,9 +125,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         ],
         "state_names": states,
         "state_fields": [rule.field for rule in rec.states],
-        "state_ends": [f"{s}_end" for s in states],
         "d_states": [f"d_{s}" for s in states],
-        "d_state_starts": [f"d_{s}_start" for s in states],
         "tensor_names": names,
         "all_names": [*names, *states],
         "first": first,
@@ -138,7 +136,9 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "forms": FORMS,
         "scans": scans,
         **_axes_context(layout, scans),
-        "shared_positions": () if not layout.heads else tuple(k for k, t in enumerate(tensors) if t.role != "input" and "H" not in t.axes),
+        "shared_positions": tuple(
+            k for k, t in enumerate(tensors) if layout.heads and t.role != "input" and "H" not in t.axes
+        ),
         "whole_size": _whole_size(rec, plan),
         **_reference_context(rec, ref),
         "token_setup": size_setup(ref.nodes, tensors, first),
@@ -148,8 +148,16 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "backward_setup": _setup(backward, backward.nodes, tensors, first)[scans:],
         "backward_lines": backward.lines,
         "backward_results": [backward.text.use(grads[f"d_{n}"]) for n in names],
-        "helpers": forward.text.helpers | backward.text.helpers,
-        **(scan_context(spec, rec, plan, note, value) if scans else _kernel_context(spec, rec, plan, note, value, states)),
+        **(
+            scan_context(spec, rec, plan, note, value)
+            if scans
+            else {
+                "state_ends": [f"{s}_end" for s in states],
+                "d_state_starts": [f"d_{s}_start" for s in states],
+                "helpers": forward.text.helpers | backward.text.helpers,
+                **_kernel_context(spec, rec, plan, note, value, states),
+            }
+        ),
         **_scale_context(spec),
         **_operator_context(spec),
         "argument_docs": [_argument_doc(t) for t in tensors],
@@ -241,7 +249,7 @@ def _axes_context(layout: Layout, scans: bool) -> dict[str, Any]:
     """How tensors are laid out, in words and in code."""
     widths = list(layout.letters.values())
     sizes = {"H": 2, "K": 16, "V": 16} if layout.heads else {"D": 32}
-    unit = "sequence, head and tile" if layout.heads else "sequence and tile"
+    tile = "head and tile" if layout.heads else "tile"
     return {
         "heads": layout.heads,
         "layout": "[batch, time, heads, width]" if layout.heads else "[batch, time, channels]",
@@ -251,10 +259,9 @@ def _axes_context(layout: Layout, scans: bool) -> dict[str, Any]:
         "widths": widths,
         "tiled_widths": widths if not scans else widths[:-1],
         "sample_sizes": sizes,
-        "kernels_comment": f"Triton kernels of the scan: one program per chunk, {unit[10:]}; tokens in turn. State and sums"
-        " are float32."
+        "kernels_comment": f"Triton kernels of the scan: one program per chunk, {tile}, tokens in turn, all in float32."
         if scans
-        else f"Triton kernels of the chunkwise form: one program per {unit}. State and sums are float32.",
+        else f"Triton kernels of the chunkwise form: one program per sequence, {tile}. State and sums are float32.",
     }
 
 

@@ -22,7 +22,6 @@ from .triton_lines import sizes_as_numbers
 from .triton_program import COLUMN, TritonText, broadcast, tile_axes
 
 
-
 def recurrent_kernel(
     rec: Recurrence, forward: Kernel, like: Launch, layout: Layout
 ) -> tuple[KernelContext, Launch, set[str]]:

@@ -15,7 +15,6 @@ from .naming import Names
 from .torch_expr import TorchPrinter
 from .torch_program import TorchText, is_scalar
 
-
 Known = dict[sympy.Symbol, tuple[str, str | None]]  # symbol → its variable, and its axes: None for a plain number
 
 

@@ -97,7 +97,7 @@ class ScanWriter(TorchWriter):
         log = log_decay_of(carry)
         self.compute([n for n in (log, carry.decay, carry.write) if n is not None])
         name, states = carry.start.op.name, f"{carry.start.op.name}_states"
-        decays = [] if log is None else [self.text.aligned(log, carry.start), self.text.aligned(carry.decay, carry.start)]
+        decays = [] if log is None else [self.text.aligned(n, carry.start) for n in (log, carry.decay)]
         call = ", ".join([name, *decays, self.text.aligned(carry.write, carry.start), "size"])
         self.lines.append(f"{states} = _scan({call}{', reverse=True' if reverse else ''})")
         before, after = f"{states}[:, :-1]", f"{states}[:, 1:]"

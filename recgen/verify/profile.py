@@ -114,7 +114,7 @@ class Profile:
         return self.inputs[name] if name in self.inputs else self.params[name]
 
     def sample(self, **sizes: Any) -> dict[str, Tensor]:
-        """The module's own `sample_inputs`, given those of `sizes` that it takes. There are as many channels as values."""
+        """The module's own `sample_inputs`, given those of `sizes` that it takes; as many channels as values."""
         sizes = {"D": sizes["V"], **sizes} if "V" in sizes else sizes
         return self.module.sample_inputs(**accepted(self.module.sample_inputs, sizes))
 
