@@ -10,11 +10,13 @@ One step of a head (token t, feature m, value channel c; ℓ is log_decay):
 All tokens at once, from an empty state:
     M[t,i,m,c] = exp(Σ_{i<j≤t} ℓ[j,m,c]) where i ≤ t
     o[t,c]     = Σ_i (Σ_m query[t,m] key[i,m] M[t,i,m,c]) value[i,c]
-Chunk by chunk (rows t and columns i of one chunk):
+Chunk by chunk (tokens t of one chunk, one after the other):
     decay[m,c]   = exp(ℓ[t,m,c])
     write[m,c]   = k[t,m] v[t,c]
     S_after[m,c] = decay[m,c] S[m,c] + write[m,c]
     S[m,c]       ← decay[m,c] S[m,c] + write[m,c]
+What a chunk does to the state it is given, where S_alone is what its tokens leave of an empty one:
+    S[m,c] ← exp(Σ_t ℓ[t,m,c]) S[m,c] + S_alone[m,c]
 
 Tensors are [batch, time, heads, width]. Every form computes the same function and is differentiable in every input,
 parameter and the initial state. `naive` is the definition made runnable; `chunk` is the one to use.
@@ -52,7 +54,7 @@ SPEC = {
 INPUTS = {"q": "B T H K", "k": "B T H K", "v": "B T H V", "g": "B T H K V"}
 PARAMS = {}
 STATE = {"S": "N H K V"}
-SCHEDULES = ("fused",)
+SCHEDULES = ("scan",)
 MODES = ("naive", "parallel", "chunk", "recurrent")
 CHUNK_SIZES = (16, 32, 64, 128)
 CHUNK_SIZE = 32
@@ -105,8 +107,8 @@ STATES = 2**20  # numbers in the states of one segment of time, which are in mem
 def _scan(state, log_decay, decay, write, size, reverse=False):
     """The state before every token and after the last, [batch, time + 1, …]: state ← decay · state + write.
 
-    All chunks of `size` tokens first run from nothing: a chunk hands on exp(Σ log_decay) · what it is given + where it ended.
-    From their right starts they run again. In reverse, time runs from the last token to the first.
+    All chunks of `size` tokens first run from nothing. Each hands on exp(Σ log_decay) · its start + where it
+    ended; from their right starts they run again. In reverse, time runs from the last token to the first.
     """
     T = write.shape[1]
     chunks = T // size
@@ -147,7 +149,6 @@ def _segments(T, size, state):
 
 def _segment_forward(q, k, v, g, scale, S, size):
     """The output of a segment of time and the state after it."""
-    T = q.shape[1]
     log_decay = F.logsigmoid(g)
     decay = torch.exp(log_decay)
     write = k[..., :, None] * v[..., None, :]
@@ -159,7 +160,6 @@ def _segment_forward(q, k, v, g, scale, S, size):
 
 def _segment_backward(q, k, v, g, scale, S, d_o, d_S, size):
     """The gradients of a segment's inputs, of the parameters and of the state before it."""
-    T = q.shape[1]
     log_decay = F.logsigmoid(g)
     decay = torch.exp(log_decay)
     write = k[..., :, None] * v[..., None, :]
@@ -167,21 +167,19 @@ def _segment_backward(q, k, v, g, scale, S, d_o, d_S, size):
     S = S_states[:, :-1]
     S_after = S_states[:, 1:]
     query = scale * q
-    part_of_d_o = d_o[..., None, :] * query[..., :, None]
-    d_S_read = decay * part_of_d_o
+    d_S_after_read = d_o[..., None, :] * query[..., :, None]
+    d_S_read = decay * d_S_after_read
     d_S_states = _scan(d_S, log_decay, decay, d_S_read, size, reverse=True)
     d_S = d_S_states[:, 1:]
-    d_q = scale * torch.einsum("...v, ...mv -> ...m", d_o, S_after)
-    d_S_after = d_S + part_of_d_o
+    d_query = torch.einsum("...v, ...mv -> ...m", d_o, S_after)  # d_query[m] = Σ_c d_o[t,c] S_after[m,c]
+    d_q = scale * d_query
+    d_S_after = d_S + d_S_after_read
     d_decay = d_S_after * S
-    d_g = (decay * d_decay) * torch.sigmoid(-g)
-    return (
-        d_q,
-        torch.einsum("...v, ...mv -> ...m", v, d_S_after),
-        torch.einsum("...m, ...mv -> ...v", k, d_S_after),
-        d_g,
-        d_S_states[:, 0],
-    )
+    d_log_decay = decay * d_decay
+    d_g = d_log_decay * torch.sigmoid(-g)
+    d_k = torch.einsum("...v, ...mv -> ...m", v, d_S_after)  # d_k[m] = Σ_c v[t,c] d_S_after[m,c]
+    d_v = torch.einsum("...m, ...mv -> ...v", k, d_S_after)  # d_v[c] = Σ_m k[t,m] d_S_after[m,c]
+    return d_q, d_k, d_v, d_g, d_S_states[:, 0]
 
 
 def _chunk_forward_torch(q, k, v, g, scale, S, size):
@@ -215,7 +213,7 @@ def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Triton kernels of the scan: one program per chunk, head and tile; tokens in turn. State and sums are float32.
+# Triton kernels of the scan: one program per chunk, head and tile, tokens in turn, all in float32.
 
 MAX_WIDTH = 256
 _KERNELS, _HELPERS = [], []
@@ -314,7 +312,6 @@ def _scan_ends(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-
     S = tl.zeros([BM, BV], tl.float32)
     total = tl.zeros([BM, BV], tl.float32)
     for t in range(first, last):
@@ -356,7 +353,6 @@ def _scan_forward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-
     S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(first, last):
         at = t * H + head
@@ -398,7 +394,6 @@ def _scan_ends_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-
     d_S = tl.zeros([BM, BV], tl.float32)
     for back in range(last - first):
         t = last - 1 - back
@@ -409,7 +404,8 @@ def _scan_ends_backward(
         log_decay = tl.where(feature_valid[:, None] & channel_valid[None, :], _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         query = q * scale
-        d_S_read = decay * (d_o[None, :] * query[:, None])
+        d_S_after_read = d_o[None, :] * query[:, None]
+        d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
     _store(d_S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
@@ -448,7 +444,6 @@ def _scan_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-
     S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_S = _load(d_S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     scratch = scratch_ptr + program * CHUNK * BM * BV + tl.arange(0, BM)[:, None] * BV + tl.arange(0, BV)[None, :]
@@ -476,23 +471,21 @@ def _scan_backward(
         decay = tl.exp(log_decay)
         write = k[:, None] * v[None, :]
         S_after = decay * S + write
-        d_q = scale * tl.sum(d_o[None, :] * S_after, 1)
+        d_query = tl.sum(d_o[None, :] * S_after, 1)  # d_query[m] = Σ_c d_o[t,c] S_after[m,c]
+        d_q = scale * d_query
         query = q * scale
-        part_of_d_o = d_o[None, :] * query[:, None]
-        d_S_after = d_S + part_of_d_o
+        d_S_after_read = d_o[None, :] * query[:, None]
+        d_S_after = d_S + d_S_after_read
         d_decay = d_S_after * S
-        d_g = (decay * d_decay) * tl.sigmoid(-g)
+        d_log_decay = decay * d_decay
+        d_g = d_log_decay * tl.sigmoid(-g)
+        d_k = tl.sum(v[None, :] * d_S_after, 1)  # d_k[m] = Σ_c v[t,c] d_S_after[m,c]
+        d_v = tl.sum(k[:, None] * d_S_after, 0)  # d_v[c] = Σ_m k[t,m] d_S_after[m,c]
         tl.store(d_q_tiles_ptr + (tile * rows * H + at) * K + feature, d_q, mask=feature_valid)
         _store(d_g_ptr + at * K * V, feature, channel, feature_valid, channel_valid, V, d_g)
-        tl.store(
-            d_k_tiles_ptr + (tile * rows * H + at) * K + feature, tl.sum(v[None, :] * d_S_after, 1), mask=feature_valid
-        )
-        tl.store(
-            d_v_ptr + at * V + channel,
-            tl.sum(k[:, None] * d_S_after, 0).to(d_v_ptr.dtype.element_ty),
-            mask=channel_valid,
-        )
-        d_S_read = decay * part_of_d_o
+        tl.store(d_k_tiles_ptr + (tile * rows * H + at) * K + feature, d_k, mask=feature_valid)
+        tl.store(d_v_ptr + at * V + channel, d_v.to(d_v_ptr.dtype.element_ty), mask=channel_valid)
+        d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
 
 
@@ -519,7 +512,6 @@ def _hand_over(
     first, last = tl.load(slots_ptr + sequence), tl.load(slots_ptr + sequence + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-
     state = _load(start_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for step in range(last - first):
         slot = last - 1 - step if REVERSE else first + step
@@ -609,7 +601,7 @@ class _Grid:
         self.span = max(1, SCRATCH // (self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
 
     def launch(self, kernel, count, pointers, scalars, tile="tokens", **constants):
-        """One program per tile and head of `count` chunks or sequences; where it walks over chunks, its tile is small."""
+        """One program per tile and head of `count` chunks, or of sequences; those have small tiles."""
         block = self.blocks[tile]
         programs = count * self.heads * block["TILES"]
         if not programs:
@@ -646,7 +638,6 @@ def _launch_forward(size, offsets, scale, q, k, v, g, S):
     S_end = torch.empty_like(S)
     grid.launch(_scan_ends, grid.chunks, (g, k, v, S_edges, totals, grid.cuts), ())
     grid.hand_over(S_edges, totals, S, S_end, False)
-
     o = v.new_empty(batch, T, H, V)
     grid.launch(_scan_forward, grid.chunks, (S_edges, q, g, k, v, o, grid.cuts), (scale,))
     return o, (S_end,)
@@ -673,7 +664,6 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
     S_end = torch.empty_like(S)
     grid.launch(_scan_ends, grid.chunks, (g, k, v, S_edges, totals, grid.cuts), ())
     grid.hand_over(S_edges, totals, S, S_end, False)
-
     d_S_edges = torch.empty_like(S_edges)
     d_S_start = torch.empty_like(d_S)
     grid.launch(_scan_ends_backward, grid.chunks, (g, d_o, q, d_S_edges, grid.cuts), (scale,))

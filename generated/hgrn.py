@@ -1,6 +1,6 @@
 """Hierarchically gated recurrent network, one gate per channel (arXiv:2311.04823).
 
-One step of a head (token t, feature m, value channel c; ℓ is log_decay):
+One step of a channel c (token t; ℓ is log_decay):
     query      = scale
     value[t,c] = x[t,c] (1 - exp(logsigmoid(g[t,c])))
     ℓ[t,c]     = logsigmoid(g[t,c])
@@ -8,11 +8,13 @@ One step of a head (token t, feature m, value channel c; ℓ is log_decay):
     o[t,c]     = query S[t,c]
 All tokens at once, from an empty state:
     M[t,i,c] = exp(Σ_{i<j≤t} ℓ[j,c]) where i ≤ t
-    o[t,c]   = Σ_i M[t,i,c] (Σ_m ) query value[i,c]
-Chunk by chunk (rows t and columns i of one chunk):
+    o[t,c]   = Σ_i M[t,i,c] query value[i,c]
+Chunk by chunk (tokens t of one chunk, one after the other):
     decay[c]   = exp(ℓ[t,c])
     S_after[c] = decay[c] S[c] + value[t,c]
     S[c]       ← decay[c] S[c] + value[t,c]
+What a chunk does to the state it is given, where S_alone is what its tokens leave of an empty one:
+    S[c] ← exp(Σ_t ℓ[t,c]) S[c] + S_alone[c]
 
 Tensors are [batch, time, channels]. Every form computes the same function and is differentiable in every input,
 parameter and the initial state. `naive` is the definition made runnable; `chunk` is the one to use.
@@ -53,7 +55,7 @@ SPEC = {
 INPUTS = {"x": "B T D", "g": "B T D"}
 PARAMS = {}
 STATE = {"S": "N D"}
-SCHEDULES = ("fused",)
+SCHEDULES = ("scan",)
 MODES = ("naive", "parallel", "chunk", "recurrent")
 CHUNK_SIZES = (16, 32, 64, 128)
 CHUNK_SIZE = 32
@@ -104,8 +106,8 @@ STATES = 2**20  # numbers in the states of one segment of time, which are in mem
 def _scan(state, log_decay, decay, write, size, reverse=False):
     """The state before every token and after the last, [batch, time + 1, …]: state ← decay · state + write.
 
-    All chunks of `size` tokens first run from nothing: a chunk hands on exp(Σ log_decay) · what it is given + where it ended.
-    From their right starts they run again. In reverse, time runs from the last token to the first.
+    All chunks of `size` tokens first run from nothing. Each hands on exp(Σ log_decay) · its start + where it
+    ended; from their right starts they run again. In reverse, time runs from the last token to the first.
     """
     T = write.shape[1]
     chunks = T // size
@@ -146,7 +148,6 @@ def _segments(T, size, state):
 
 def _segment_forward(x, g, scale, S, size):
     """The output of a segment of time and the state after it."""
-    T = x.shape[1]
     log_decay = F.logsigmoid(g)
     decay = torch.exp(log_decay)
     value = x * torch.sigmoid(-g)
@@ -157,19 +158,19 @@ def _segment_forward(x, g, scale, S, size):
 
 def _segment_backward(x, g, scale, S, d_o, d_S, size):
     """The gradients of a segment's inputs, of the parameters and of the state before it."""
-    T = x.shape[1]
     log_decay = F.logsigmoid(g)
     decay = torch.exp(log_decay)
     value = x * torch.sigmoid(-g)
     S_states = _scan(S, log_decay, decay, value, size)
     S = S_states[:, :-1]
-    part_of_scale = scale * d_o
-    d_S_read = decay * part_of_scale
+    d_S_after_read = scale * d_o
+    d_S_read = decay * d_S_after_read
     d_S_states = _scan(d_S, log_decay, decay, d_S_read, size, reverse=True)
     d_S = d_S_states[:, 1:]
-    d_S_after = d_S + part_of_scale
+    d_S_after = d_S + d_S_after_read
     d_decay = d_S_after * S
-    d_g = -x * d_S_after * torch.sigmoid(-g) * torch.sigmoid(g) + (decay * d_decay) * torch.sigmoid(-g)
+    d_log_decay = decay * d_decay
+    d_g = -x * d_S_after * torch.sigmoid(-g) * torch.sigmoid(g) + d_log_decay * torch.sigmoid(-g)
     d_x = d_S_after * torch.sigmoid(-g)
     return d_x, d_g, d_S_states[:, 0]
 
@@ -201,7 +202,7 @@ def _chunk_backward_torch(x, g, scale, S, d_o, d_S, size):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Triton kernels of the scan: one program per chunk, nd tile; tokens in turn. State and sums are float32.
+# Triton kernels of the scan: one program per chunk, tile, tokens in turn, all in float32.
 
 _KERNELS, _HELPERS = [], []
 
@@ -280,7 +281,6 @@ def _scan_ends(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
     channel_valid = channel < D
-
     S = tl.zeros([BV], tl.float32)
     total = tl.zeros([BV], tl.float32)
     for t in range(first, last):
@@ -315,7 +315,6 @@ def _scan_forward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
     channel_valid = channel < D
-
     S = tl.load(S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
     for t in range(first, last):
         at = t
@@ -347,7 +346,6 @@ def _scan_ends_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
     channel_valid = channel < D
-
     d_S = tl.zeros([BV], tl.float32)
     for back in range(last - first):
         t = last - 1 - back
@@ -356,7 +354,8 @@ def _scan_ends_backward(
         d_o = tl.load(d_o_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
-        d_S_read = decay * (scale * d_o)
+        d_S_after_read = scale * d_o
+        d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
     tl.store(d_S_edges_ptr + slot * D + channel, d_S, mask=channel_valid)
 
@@ -386,7 +385,6 @@ def _scan_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
     channel_valid = channel < D
-
     S = tl.load(S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
     d_S = tl.load(d_S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
     scratch = scratch_ptr + program * CHUNK * BV + tl.arange(0, BV)
@@ -407,16 +405,17 @@ def _scan_backward(
         g = tl.load(g_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
         x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
         d_o = tl.load(d_o_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        part_of_scale = scale * d_o
-        d_S_after = d_S + part_of_scale
+        d_S_after_read = scale * d_o
+        d_S_after = d_S + d_S_after_read
         log_decay = tl.where(channel_valid, _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         d_decay = d_S_after * S
-        d_g = -x * d_S_after * tl.sigmoid(-g) * tl.sigmoid(g) + (decay * d_decay) * tl.sigmoid(-g)
+        d_log_decay = decay * d_decay
+        d_g = -x * d_S_after * tl.sigmoid(-g) * tl.sigmoid(g) + d_log_decay * tl.sigmoid(-g)
         d_x = d_S_after * tl.sigmoid(-g)
         tl.store(d_g_ptr + at * D + channel, d_g.to(d_g_ptr.dtype.element_ty), mask=channel_valid)
         tl.store(d_x_ptr + at * D + channel, d_x.to(d_x_ptr.dtype.element_ty), mask=channel_valid)
-        d_S_read = decay * part_of_scale
+        d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
 
 
@@ -439,7 +438,6 @@ def _hand_over(
     first, last = tl.load(slots_ptr + sequence), tl.load(slots_ptr + sequence + 1)
     channel = tile * BV + tl.arange(0, BV)
     channel_valid = channel < D
-
     state = tl.load(start_ptr + sequence * D + channel, mask=channel_valid, other=0.0)
     for step in range(last - first):
         slot = last - 1 - step if REVERSE else first + step
@@ -516,7 +514,7 @@ class _Grid:
         self.span = max(1, SCRATCH // (self.tiles * size * self.blocks["tokens"]["BV"]))
 
     def launch(self, kernel, count, pointers, scalars, tile="tokens", **constants):
-        """One program per tile of `count` chunks or sequences; where it walks over chunks, its tile is small."""
+        """One program per tile of `count` chunks, or of sequences; those have small tiles."""
         block = self.blocks[tile]
         programs = count * block["TILES"]
         if not programs:
@@ -546,7 +544,6 @@ def _launch_forward(size, offsets, scale, x, g, S):
     S_end = torch.empty_like(S)
     grid.launch(_scan_ends, grid.chunks, (g, x, S_edges, totals, grid.cuts), ())
     grid.hand_over(S_edges, totals, S, S_end, False)
-
     o = x.new_empty(batch, T, D)
     grid.launch(_scan_forward, grid.chunks, (S_edges, g, x, o, grid.cuts), (scale,))
     return o, (S_end,)
@@ -570,7 +567,6 @@ def _launch_backward(size, offsets, scale, x, g, S, d_o, d_S):
     S_end = torch.empty_like(S)
     grid.launch(_scan_ends, grid.chunks, (g, x, S_edges, totals, grid.cuts), ())
     grid.hand_over(S_edges, totals, S, S_end, False)
-
     d_S_edges = torch.empty_like(S_edges)
     d_S_start = torch.empty_like(d_S)
     grid.launch(_scan_ends_backward, grid.chunks, (g, d_o, d_S_edges, grid.cuts), (scale,))
@@ -806,7 +802,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
-    backend = _choose_backend(backend, mode, tensors, sizes)
+    backend = _choose_backend(backend, mode, tensors)
     _check_choice("schedule", schedule, ("auto", *SCHEDULES))
     size = CHUNK_SIZE if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
@@ -947,17 +943,17 @@ def _check_state(name, state, sizes, sequences, like, dtype):
     return [x.to(dtype).contiguous() for x in state]
 
 
-def _choose_backend(backend, mode, tensors, sizes):
+def _choose_backend(backend, mode, tensors):
     _check_choice("backend", backend, ("auto", "torch", "triton"))
     if backend == "torch" or (backend == "auto" and not tensors[0].is_cuda):
         return "torch"
-    obstacle = _triton_obstacle(mode, tensors, sizes)
+    obstacle = _triton_obstacle(mode, tensors)
     if backend == "triton" and obstacle:
         raise ValueError(f"backend: 'triton' cannot run here: {obstacle}; use backend='torch'")
     return "torch" if obstacle else "triton"
 
 
-def _triton_obstacle(mode, tensors, sizes):
+def _triton_obstacle(mode, tensors):
     """Why the kernels cannot take these tensors, or nothing."""
     if mode not in ("chunk", "recurrent"):
         return f"the {mode} form has no kernel (mode='chunk' and mode='recurrent' have)"

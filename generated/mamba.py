@@ -12,11 +12,13 @@ One step of a head (token t, feature m, value channel c; ℓ is log_decay):
 All tokens at once, from an empty state:
     M[t,i,m,c] = exp(Σ_{i<j≤t} ℓ[j,m,c]) where i ≤ t
     y[t,c]     = Σ_i (Σ_m query[t,m] key[i,m] M[t,i,m,c]) value[i,c]
-Chunk by chunk (rows t and columns i of one chunk):
+Chunk by chunk (tokens t of one chunk, one after the other):
     decay[m,c]   = exp(ℓ[t,m,c])
     write[m,c]   = B[t,m] value[t,c]
     S_after[m,c] = decay[m,c] S[m,c] + write[m,c]
     S[m,c]       ← decay[m,c] S[m,c] + write[m,c]
+What a chunk does to the state it is given, where S_alone is what its tokens leave of an empty one:
+    S[m,c] ← exp(Σ_t ℓ[t,m,c]) S[m,c] + S_alone[m,c]
 
 Tensors are [batch, time, heads, width]. Every form computes the same function and is differentiable in every input,
 parameter and the initial state. `naive` is the definition made runnable; `chunk` is the one to use.
@@ -64,7 +66,7 @@ SPEC = {
 INPUTS = {"C": "B T H K", "B": "B T H K", "x": "B T H V", "dt": "B T H V"}
 PARAMS = {"A_log": "H K V", "dt_bias": "H V", "D": "H V"}
 STATE = {"S": "N H K V"}
-SCHEDULES = ("fused",)
+SCHEDULES = ("scan",)
 MODES = ("naive", "parallel", "chunk", "recurrent")
 CHUNK_SIZES = (16, 32, 64, 128)
 CHUNK_SIZE = 32
@@ -120,8 +122,8 @@ STATES = 2**20  # numbers in the states of one segment of time, which are in mem
 def _scan(state, log_decay, decay, write, size, reverse=False):
     """The state before every token and after the last, [batch, time + 1, …]: state ← decay · state + write.
 
-    All chunks of `size` tokens first run from nothing: a chunk hands on exp(Σ log_decay) · what it is given + where it ended.
-    From their right starts they run again. In reverse, time runs from the last token to the first.
+    All chunks of `size` tokens first run from nothing. Each hands on exp(Σ log_decay) · its start + where it
+    ended; from their right starts they run again. In reverse, time runs from the last token to the first.
     """
     T = write.shape[1]
     chunks = T // size
@@ -162,7 +164,6 @@ def _segments(T, size, state):
 
 def _segment_forward(C, B, x, dt, A_log, dt_bias, D, scale, S, size):
     """The output of a segment of time and the state after it."""
-    T = C.shape[1]
     log_decay = -torch.exp(A_log.clamp(max=80)) * F.softplus(dt[..., None, :] + dt_bias[..., None, :], threshold=40)
     decay = torch.exp(log_decay)
     value = x * F.softplus(dt + dt_bias, threshold=40)
@@ -177,7 +178,6 @@ def _segment_forward(C, B, x, dt, A_log, dt_bias, D, scale, S, size):
 
 def _segment_backward(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, size):
     """The gradients of a segment's inputs, of the parameters and of the state before it."""
-    T = C.shape[1]
     log_decay = -torch.exp(A_log.clamp(max=80)) * F.softplus(dt[..., None, :] + dt_bias[..., None, :], threshold=40)
     decay = torch.exp(log_decay)
     value = x * F.softplus(dt + dt_bias, threshold=40)
@@ -186,37 +186,30 @@ def _segment_backward(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, size):
     S = S_states[:, :-1]
     S_after = S_states[:, 1:]
     query = scale * C
-    part_of_d_o_2 = d_o[..., None, :] * query[..., :, None]
-    d_S_read = decay * part_of_d_o_2
+    d_S_after_read = d_o[..., None, :] * query[..., :, None]
+    d_S_read = decay * d_S_after_read
     d_S_states = _scan(d_S, log_decay, decay, d_S_read, size, reverse=True)
     d_S = d_S_states[:, 1:]
     d_D = (x * d_o).sum((0, 1))
-    d_S_after = d_S + part_of_d_o_2
-    sum_of_B = torch.einsum("...m, ...mv -> ...v", B, d_S_after)  # Σ_m B[t,m] d_S_after[m,c]
-    d_x = sum_of_B * F.softplus(dt + dt_bias, threshold=40) + D * d_o
-    d_C = scale * torch.einsum("...v, ...mv -> ...m", d_o, S_after)
+    d_S_after = d_S + d_S_after_read
+    d_value = torch.einsum("...m, ...mv -> ...v", B, d_S_after)  # d_value[c] = Σ_m B[t,m] d_S_after[m,c]
+    d_x = d_value * F.softplus(dt + dt_bias, threshold=40) + D * d_o
+    d_query = torch.einsum("...v, ...mv -> ...m", d_o, S_after)  # d_query[m] = Σ_c d_o[t,c] S_after[m,c]
+    d_C = scale * d_query
     d_decay = d_S_after * S
-    part_of_decay = decay * d_decay
-    d_A_log = (log_decay * part_of_decay).sum((0, 1))
-    part_of_dt = x * sum_of_B * torch.sigmoid(dt + dt_bias)
-    # Σ_m (-d_ℓ[t,m,c] exp(A_log[m,c]) sigmoid(dt[t,c] + dt_bias[c]))
+    d_log_decay = decay * d_decay
+    d_A_log = (log_decay * d_log_decay).sum((0, 1))
+    part_of_dt = x * d_value * torch.sigmoid(dt + dt_bias)
+    # Σ_m (-d_ℓ[m,c] exp(A_log[m,c]) sigmoid(dt[t,c] + dt_bias[c]))
     sum_of_A_log = (
-        -part_of_decay * torch.exp(A_log.clamp(max=80)) * torch.sigmoid(dt[..., None, :] + dt_bias[..., None, :])
+        -d_log_decay * torch.exp(A_log.clamp(max=80)) * torch.sigmoid(dt[..., None, :] + dt_bias[..., None, :])
     ).sum(-2)
-    # d_dt[t,c] = x[t,c] d_value[t,c] sigmoid(dt[t,c] + dt_bias[c])
-    #           + Σ_m (-d_ℓ[t,m,c] exp(A_log[m,c]) sigmoid(dt[t,c] + dt_bias[c]))
+    # d_dt[t,c] = x[t,c] d_value[c] sigmoid(dt[t,c] + dt_bias[c])
+    #           + Σ_m (-d_ℓ[m,c] exp(A_log[m,c]) sigmoid(dt[t,c] + dt_bias[c]))
     d_dt = part_of_dt + sum_of_A_log
     d_dt_bias = part_of_dt.sum((0, 1)) + sum_of_A_log.sum((0, 1))
-    return (
-        d_C,
-        torch.einsum("...v, ...mv -> ...m", value, d_S_after),
-        d_x,
-        d_dt,
-        d_A_log,
-        d_dt_bias,
-        d_D,
-        d_S_states[:, 0],
-    )
+    d_B = torch.einsum("...v, ...mv -> ...m", value, d_S_after)  # d_B[m] = Σ_c value[t,c] d_S_after[m,c]
+    return d_C, d_B, d_x, d_dt, d_A_log, d_dt_bias, d_D, d_S_states[:, 0]
 
 
 def _chunk_forward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, size):
@@ -258,7 +251,7 @@ def _chunk_backward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, si
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Triton kernels of the scan: one program per chunk, head and tile; tokens in turn. State and sums are float32.
+# Triton kernels of the scan: one program per chunk, head and tile, tokens in turn, all in float32.
 
 MAX_WIDTH = 256
 _KERNELS, _HELPERS = [], []
@@ -365,7 +358,6 @@ def _scan_ends(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-
     A_log = _load(A_log_ptr + head * K * V, feature, channel, feature_valid, channel_valid, V)
     dt_bias = tl.load(dt_bias_ptr + head * V + channel, mask=channel_valid, other=0.0)
     S = tl.zeros([BM, BV], tl.float32)
@@ -417,7 +409,6 @@ def _scan_forward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-
     D = tl.load(D_ptr + head * V + channel, mask=channel_valid, other=0.0)
     A_log = _load(A_log_ptr + head * K * V, feature, channel, feature_valid, channel_valid, V)
     dt_bias = tl.load(dt_bias_ptr + head * V + channel, mask=channel_valid, other=0.0)
@@ -469,7 +460,6 @@ def _scan_ends_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-
     A_log = _load(A_log_ptr + head * K * V, feature, channel, feature_valid, channel_valid, V)
     dt_bias = tl.load(dt_bias_ptr + head * V + channel, mask=channel_valid, other=0.0)
     d_S = tl.zeros([BM, BV], tl.float32)
@@ -486,7 +476,8 @@ def _scan_ends_backward(
         )
         decay = tl.exp(log_decay)
         query = C * scale
-        d_S_read = decay * (d_o[None, :] * query[:, None])
+        d_S_after_read = d_o[None, :] * query[:, None]
+        d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
     _store(d_S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
@@ -531,7 +522,6 @@ def _scan_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-
     dt_bias = tl.load(dt_bias_ptr + head * V + channel, mask=channel_valid, other=0.0)
     D = tl.load(D_ptr + head * V + channel, mask=channel_valid, other=0.0)
     A_log = _load(A_log_ptr + head * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -567,10 +557,10 @@ def _scan_backward(
         B = tl.load(B_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         C = tl.load(C_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         query = C * scale
-        part_of_d_o_2 = d_o[None, :] * query[:, None]
-        d_S_after = d_S + part_of_d_o_2
-        sum_of_B = tl.sum(B[:, None] * d_S_after, 0)  # Σ_m B[t,m] d_S_after[m,c]
-        d_x = sum_of_B * _softplus(dt + dt_bias) + D * d_o
+        d_S_after_read = d_o[None, :] * query[:, None]
+        d_S_after = d_S + d_S_after_read
+        d_value = tl.sum(B[:, None] * d_S_after, 0)  # d_value[c] = Σ_m B[t,m] d_S_after[m,c]
+        d_x = d_value * _softplus(dt + dt_bias) + D * d_o
         log_decay = tl.where(
             feature_valid[:, None] & channel_valid[None, :],
             -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt[None, :] + dt_bias[None, :]),
@@ -580,29 +570,27 @@ def _scan_backward(
         value = x * _softplus(dt + dt_bias)
         write = B[:, None] * value[None, :]
         S_after = decay * S + write
-        d_C = scale * tl.sum(d_o[None, :] * S_after, 1)
+        d_query = tl.sum(d_o[None, :] * S_after, 1)  # d_query[m] = Σ_c d_o[t,c] S_after[m,c]
+        d_C = scale * d_query
         d_decay = d_S_after * S
-        part_of_decay = decay * d_decay
-        part_of_dt = x * sum_of_B * tl.sigmoid(dt + dt_bias)
-        # Σ_m (-d_ℓ[t,m,c] exp(A_log[m,c]) sigmoid(dt[t,c] + dt_bias[c]))
+        d_log_decay = decay * d_decay
+        part_of_dt = x * d_value * tl.sigmoid(dt + dt_bias)
+        # Σ_m (-d_ℓ[m,c] exp(A_log[m,c]) sigmoid(dt[t,c] + dt_bias[c]))
         sum_of_A_log = tl.sum(
-            -part_of_decay * tl.exp(_minimum(A_log, 80.0)) * tl.sigmoid(dt[None, :] + dt_bias[None, :]), 0
+            -d_log_decay * tl.exp(_minimum(A_log, 80.0)) * tl.sigmoid(dt[None, :] + dt_bias[None, :]), 0
         )
-        # d_dt[t,c] = x[t,c] d_value[t,c] sigmoid(dt[t,c] + dt_bias[c])
-        #           + Σ_m (-d_ℓ[t,m,c] exp(A_log[m,c]) sigmoid(dt[t,c] + dt_bias[c]))
+        # d_dt[t,c] = x[t,c] d_value[c] sigmoid(dt[t,c] + dt_bias[c])
+        #           + Σ_m (-d_ℓ[m,c] exp(A_log[m,c]) sigmoid(dt[t,c] + dt_bias[c]))
         d_dt = part_of_dt + sum_of_A_log
+        d_B = tl.sum(value[None, :] * d_S_after, 1)  # d_B[m] = Σ_c value[t,c] d_S_after[m,c]
         d_D_chunks += tl.where(channel_valid, x * d_o, 0.0)
         tl.store(d_x_ptr + at * V + channel, d_x.to(d_x_ptr.dtype.element_ty), mask=channel_valid)
         tl.store(d_C_tiles_ptr + (tile * rows * H + at) * K + feature, d_C, mask=feature_valid)
-        d_A_log_chunks += tl.where(feature_valid[:, None] & channel_valid[None, :], log_decay * part_of_decay, 0.0)
+        d_A_log_chunks += tl.where(feature_valid[:, None] & channel_valid[None, :], log_decay * d_log_decay, 0.0)
         tl.store(d_dt_ptr + at * V + channel, d_dt.to(d_dt_ptr.dtype.element_ty), mask=channel_valid)
         d_dt_bias_chunks += tl.where(channel_valid, part_of_dt, 0.0) + tl.where(channel_valid, sum_of_A_log, 0.0)
-        tl.store(
-            d_B_tiles_ptr + (tile * rows * H + at) * K + feature,
-            tl.sum(value[None, :] * d_S_after, 1),
-            mask=feature_valid,
-        )
-        d_S_read = decay * part_of_d_o_2
+        tl.store(d_B_tiles_ptr + (tile * rows * H + at) * K + feature, d_B, mask=feature_valid)
+        d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
     tl.store(d_D_chunks_ptr + (slot * H + head) * V + channel, d_D_chunks, mask=channel_valid)
     _store(
@@ -640,7 +628,6 @@ def _hand_over(
     first, last = tl.load(slots_ptr + sequence), tl.load(slots_ptr + sequence + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-
     state = _load(start_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for step in range(last - first):
         slot = last - 1 - step if REVERSE else first + step
@@ -743,7 +730,7 @@ class _Grid:
         self.span = max(1, SCRATCH // (self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
 
     def launch(self, kernel, count, pointers, scalars, tile="tokens", **constants):
-        """One program per tile and head of `count` chunks or sequences; where it walks over chunks, its tile is small."""
+        """One program per tile and head of `count` chunks, or of sequences; those have small tiles."""
         block = self.blocks[tile]
         programs = count * self.heads * block["TILES"]
         if not programs:
@@ -783,7 +770,6 @@ def _launch_forward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
     S_end = torch.empty_like(S)
     grid.launch(_scan_ends, grid.chunks, (A_log, dt_bias, dt, B, x, S_edges, totals, grid.cuts), ())
     grid.hand_over(S_edges, totals, S, S_end, False)
-
     o = x.new_empty(batch, T, H, V)
     grid.launch(_scan_forward, grid.chunks, (D, A_log, dt_bias, S_edges, x, C, dt, B, o, grid.cuts), (scale,))
     return o, (S_end,)
@@ -819,7 +805,6 @@ def _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_
     S_end = torch.empty_like(S)
     grid.launch(_scan_ends, grid.chunks, (A_log, dt_bias, dt, B, x, S_edges, totals, grid.cuts), ())
     grid.hand_over(S_edges, totals, S, S_end, False)
-
     d_S_edges = torch.empty_like(S_edges)
     d_S_start = torch.empty_like(d_S)
     grid.launch(_scan_ends_backward, grid.chunks, (A_log, dt_bias, dt, d_o, C, d_S_edges, grid.cuts), (scale,))

@@ -1,18 +1,20 @@
 """Real-gated linear recurrent unit of Griffin (arXiv:2402.19427).
 
-One step of a head (token t, feature m, value channel c; ℓ is log_decay):
+One step of a channel c (token t; ℓ is log_decay):
     query      = scale
-    value[t,c] = x[t,c] sqrt(1 - exp(-16 sigmoid(r[t,c]) softplus(lam[c]))) sigmoid(i[t,c])
+    value[t,c] = x[t,c] sqrt(1 - exp(2 min(-8 sigmoid(r[t,c]) softplus(lam[c]), -1e-20))) sigmoid(i[t,c])
     ℓ[t,c]     = -8 sigmoid(r[t,c]) softplus(lam[c])
     S[t,c]     = exp(ℓ[t,c]) S[t-1,c] + value[t,c]
     o[t,c]     = query S[t,c]
 All tokens at once, from an empty state:
     M[t,i,c] = exp(Σ_{i<j≤t} ℓ[j,c]) where i ≤ t
-    o[t,c]   = Σ_i M[t,i,c] (Σ_m ) query value[i,c]
-Chunk by chunk (rows t and columns i of one chunk):
+    o[t,c]   = Σ_i M[t,i,c] query value[i,c]
+Chunk by chunk (tokens t of one chunk, one after the other):
     decay[c]   = exp(ℓ[t,c])
     S_after[c] = decay[c] S[c] + value[t,c]
     S[c]       ← decay[c] S[c] + value[t,c]
+What a chunk does to the state it is given, where S_alone is what its tokens leave of an empty one:
+    S[c] ← exp(Σ_t ℓ[t,c]) S[c] + S_alone[c]
 
 Tensors are [batch, time, channels]. Every form computes the same function and is differentiable in every input,
 parameter and the initial state. `naive` is the definition made runnable; `chunk` is the one to use.
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     import triton.language as tl
 
 RECGEN_VERSION = "0.1.0"
-SPEC_HASH = "b71d019874e654d8f7d76cc32839b70853fa5b4a454284c593cb98d8de168c56"
+SPEC_HASH = "15e4835ab2bc2c61d26cc21644b2f7967ef918787c039f9eb9e715e18ae7a088"
 SPEC = {
     "name": "rg_lru",
     "title": "Real-gated linear recurrent unit of Griffin",
@@ -48,13 +50,13 @@ SPEC = {
     "params": {"lam": {"axes": "D", "init": "log(expm1(-log(uniform(0.9, 0.999)) / 8))"}},
     "decay": {"type": "gated", "per": "channel", "log": "-8 * softplus(lam) * sigmoid(r)"},
     "value": "x",
-    "key_weight": "sqrt(1 - exp(2 * log_decay)) * sigmoid(i)",
+    "key_weight": "sqrt(1 - exp(2 * min(log_decay, -1e-20))) * sigmoid(i)",
     "state": "vector",
 }
 INPUTS = {"x": "B T D", "r": "B T D", "i": "B T D"}
 PARAMS = {"lam": "D"}
 STATE = {"S": "N D"}
-SCHEDULES = ("fused",)
+SCHEDULES = ("scan",)
 MODES = ("naive", "parallel", "chunk", "recurrent")
 CHUNK_SIZES = (16, 32, 64, 128)
 CHUNK_SIZE = 32
@@ -75,7 +77,11 @@ class State(NamedTuple):
 
 def _token_values(x, r, i, lam, scale):
     """Query, value, log-decay of every token, from the inputs and parameters."""
-    value = x * torch.sqrt(-torch.expm1(-16 * torch.sigmoid(r) * F.softplus(lam, threshold=40))) * torch.sigmoid(i)
+    value = (
+        x
+        * torch.sqrt(-torch.expm1(2 * (-8 * torch.sigmoid(r) * F.softplus(lam, threshold=40)).clamp(max=-1e-20)))
+        * torch.sigmoid(i)
+    )
     log_decay = -8 * torch.sigmoid(r) * F.softplus(lam, threshold=40)
     return scale, value, log_decay
 
@@ -105,8 +111,8 @@ STATES = 2**20  # numbers in the states of one segment of time, which are in mem
 def _scan(state, log_decay, decay, write, size, reverse=False):
     """The state before every token and after the last, [batch, time + 1, …]: state ← decay · state + write.
 
-    All chunks of `size` tokens first run from nothing: a chunk hands on exp(Σ log_decay) · what it is given + where it ended.
-    From their right starts they run again. In reverse, time runs from the last token to the first.
+    All chunks of `size` tokens first run from nothing. Each hands on exp(Σ log_decay) · its start + where it
+    ended; from their right starts they run again. In reverse, time runs from the last token to the first.
     """
     T = write.shape[1]
     chunks = T // size
@@ -147,10 +153,13 @@ def _segments(T, size, state):
 
 def _segment_forward(x, r, i, lam, scale, S, size):
     """The output of a segment of time and the state after it."""
-    T = x.shape[1]
     log_decay = -8 * torch.sigmoid(r) * F.softplus(lam, threshold=40)
     decay = torch.exp(log_decay)
-    value = x * torch.sqrt(-torch.expm1(-16 * torch.sigmoid(r) * F.softplus(lam, threshold=40))) * torch.sigmoid(i)
+    value = (
+        x
+        * torch.sqrt(-torch.expm1(2 * (-8 * torch.sigmoid(r) * F.softplus(lam, threshold=40)).clamp(max=-1e-20)))
+        * torch.sigmoid(i)
+    )
     S_states = _scan(S, log_decay, decay, value, size)
     S_after = S_states[:, 1:]
     return scale * S_after, S_states[:, -1]
@@ -158,39 +167,47 @@ def _segment_forward(x, r, i, lam, scale, S, size):
 
 def _segment_backward(x, r, i, lam, scale, S, d_o, d_S, size):
     """The gradients of a segment's inputs, of the parameters and of the state before it."""
-    T = x.shape[1]
     log_decay = -8 * torch.sigmoid(r) * F.softplus(lam, threshold=40)
     decay = torch.exp(log_decay)
-    value = x * torch.sqrt(-torch.expm1(-16 * torch.sigmoid(r) * F.softplus(lam, threshold=40))) * torch.sigmoid(i)
+    value = (
+        x
+        * torch.sqrt(-torch.expm1(2 * (-8 * torch.sigmoid(r) * F.softplus(lam, threshold=40)).clamp(max=-1e-20)))
+        * torch.sigmoid(i)
+    )
     S_states = _scan(S, log_decay, decay, value, size)
     S = S_states[:, :-1]
-    part_of_scale = scale * d_o
-    d_S_read = decay * part_of_scale
+    d_S_after_read = scale * d_o
+    d_S_read = decay * d_S_after_read
     d_S_states = _scan(d_S, log_decay, decay, d_S_read, size, reverse=True)
     d_S = d_S_states[:, 1:]
-    d_S_after = d_S + part_of_scale
+    d_S_after = d_S + d_S_after_read
     d_decay = d_S_after * S
-    part_of_decay = decay * d_decay
+    d_log_decay = decay * d_decay
     d_lam = (
         8
         * x
         * d_S_after
-        * torch.rsqrt(-torch.expm1(-16 * torch.sigmoid(r) * F.softplus(lam, threshold=40)))
-        * torch.exp(-16 * torch.sigmoid(r) * F.softplus(lam, threshold=40))
+        * torch.rsqrt(-torch.expm1(2 * (-8 * torch.sigmoid(r) * F.softplus(lam, threshold=40)).clamp(max=-1e-20)))
+        * torch.where(torch.sigmoid(r) * F.softplus(lam, threshold=40) < 1.25e-21, torch.full_like(lam, 0.0), 1.0)
+        * torch.exp(2 * (-8 * torch.sigmoid(r) * F.softplus(lam, threshold=40)).clamp(max=-1e-20))
         * torch.sigmoid(i)
         * torch.sigmoid(lam)
         * torch.sigmoid(r)
-    ).sum((0, 1)) + (-8 * part_of_decay * torch.sigmoid(lam) * torch.sigmoid(r)).sum((0, 1))
+    ).sum((0, 1)) + (-8 * d_log_decay * torch.sigmoid(lam) * torch.sigmoid(r)).sum((0, 1))
     d_r = 8 * x * d_S_after * torch.rsqrt(
-        -torch.expm1(-16 * torch.sigmoid(r) * F.softplus(lam, threshold=40))
-    ) * torch.exp(-16 * torch.sigmoid(r) * F.softplus(lam, threshold=40)) * torch.sigmoid(i) * torch.sigmoid(
+        -torch.expm1(2 * (-8 * torch.sigmoid(r) * F.softplus(lam, threshold=40)).clamp(max=-1e-20))
+    ) * torch.where(
+        torch.sigmoid(r) * F.softplus(lam, threshold=40) < 1.25e-21, torch.full_like(lam, 0.0), 1.0
+    ) * torch.exp(2 * (-8 * torch.sigmoid(r) * F.softplus(lam, threshold=40)).clamp(max=-1e-20)) * torch.sigmoid(
+        i
+    ) * torch.sigmoid(-r) * torch.sigmoid(r) * F.softplus(lam, threshold=40) + -8 * d_log_decay * torch.sigmoid(
         -r
-    ) * torch.sigmoid(r) * F.softplus(lam, threshold=40) + -8 * part_of_decay * torch.sigmoid(-r) * torch.sigmoid(
-        r
-    ) * F.softplus(lam, threshold=40)
+    ) * torch.sigmoid(r) * F.softplus(lam, threshold=40)
     d_i = value * d_S_after * torch.sigmoid(-i)
     d_x = (
-        d_S_after * torch.sqrt(-torch.expm1(-16 * torch.sigmoid(r) * F.softplus(lam, threshold=40))) * torch.sigmoid(i)
+        d_S_after
+        * torch.sqrt(-torch.expm1(2 * (-8 * torch.sigmoid(r) * F.softplus(lam, threshold=40)).clamp(max=-1e-20)))
+        * torch.sigmoid(i)
     )
     return d_x, d_r, d_i, d_lam, d_S_states[:, 0]
 
@@ -227,7 +244,7 @@ def _chunk_backward_torch(x, r, i, lam, scale, S, d_o, d_S, size):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Triton kernels of the scan: one program per chunk, nd tile; tokens in turn. State and sums are float32.
+# Triton kernels of the scan: one program per chunk, tile, tokens in turn, all in float32.
 
 _KERNELS, _HELPERS = [], []
 
@@ -314,7 +331,6 @@ def _scan_ends(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
     channel_valid = channel < D
-
     lam = tl.load(lam_ptr + channel, mask=channel_valid, other=0.0)
     S = tl.zeros([BV], tl.float32)
     total = tl.zeros([BV], tl.float32)
@@ -325,7 +341,7 @@ def _scan_ends(
         x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         decay = tl.exp(log_decay)
-        value = x * tl.sqrt(-_expm1(-16 * tl.sigmoid(r) * _softplus(lam))) * tl.sigmoid(i)
+        value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
         total += log_decay
         S = S * decay + value
     tl.store(S_edges_ptr + slot * D + channel, S, mask=channel_valid)
@@ -353,7 +369,6 @@ def _scan_forward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
     channel_valid = channel < D
-
     lam = tl.load(lam_ptr + channel, mask=channel_valid, other=0.0)
     S = tl.load(S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
     for t in range(first, last):
@@ -363,7 +378,7 @@ def _scan_forward(
         x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         decay = tl.exp(log_decay)
-        value = x * tl.sqrt(-_expm1(-16 * tl.sigmoid(r) * _softplus(lam))) * tl.sigmoid(i)
+        value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
         S_after = decay * S + value
         tl.store(o_ptr + at * D + channel, (scale * S_after).to(o_ptr.dtype.element_ty), mask=channel_valid)
         S = S_after
@@ -388,7 +403,6 @@ def _scan_ends_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
     channel_valid = channel < D
-
     lam = tl.load(lam_ptr + channel, mask=channel_valid, other=0.0)
     d_S = tl.zeros([BV], tl.float32)
     for back in range(last - first):
@@ -398,7 +412,8 @@ def _scan_ends_backward(
         d_o = tl.load(d_o_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         decay = tl.exp(log_decay)
-        d_S_read = decay * (scale * d_o)
+        d_S_after_read = scale * d_o
+        d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
     tl.store(d_S_edges_ptr + slot * D + channel, d_S, mask=channel_valid)
 
@@ -432,7 +447,6 @@ def _scan_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
     channel_valid = channel < D
-
     lam = tl.load(lam_ptr + channel, mask=channel_valid, other=0.0)
     S = tl.load(S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
     d_S = tl.load(d_S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
@@ -446,7 +460,7 @@ def _scan_backward(
         x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         decay = tl.exp(log_decay)
-        value = x * tl.sqrt(-_expm1(-16 * tl.sigmoid(r) * _softplus(lam))) * tl.sigmoid(i)
+        value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
         S = S * decay + value
     tl.debug_barrier()
     for back in range(last - first):
@@ -457,36 +471,39 @@ def _scan_backward(
         r = tl.load(r_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
         x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
         d_o = tl.load(d_o_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        part_of_scale = scale * d_o
-        d_S_after = d_S + part_of_scale
+        d_S_after_read = scale * d_o
+        d_S_after = d_S + d_S_after_read
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         decay = tl.exp(log_decay)
         d_decay = d_S_after * S
-        part_of_decay = decay * d_decay
-        d_r = 8 * x * d_S_after * tl.rsqrt(-_expm1(-16 * tl.sigmoid(r) * _softplus(lam))) * tl.exp(
-            -16 * tl.sigmoid(r) * _softplus(lam)
-        ) * tl.sigmoid(i) * tl.sigmoid(-r) * tl.sigmoid(r) * _softplus(lam) + -8 * part_of_decay * tl.sigmoid(
+        d_log_decay = decay * d_decay
+        d_r = 8 * x * d_S_after * tl.rsqrt(
+            -_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))
+        ) * tl.where(tl.sigmoid(r) * _softplus(lam) < 1.25e-21, 0.0, 1.0) * tl.exp(
+            2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20)
+        ) * tl.sigmoid(i) * tl.sigmoid(-r) * tl.sigmoid(r) * _softplus(lam) + -8 * d_log_decay * tl.sigmoid(
             -r
         ) * tl.sigmoid(r) * _softplus(lam)
-        value = x * tl.sqrt(-_expm1(-16 * tl.sigmoid(r) * _softplus(lam))) * tl.sigmoid(i)
+        value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
         d_i = value * d_S_after * tl.sigmoid(-i)
-        d_x = d_S_after * tl.sqrt(-_expm1(-16 * tl.sigmoid(r) * _softplus(lam))) * tl.sigmoid(i)
+        d_x = d_S_after * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
         d_lam_chunks += tl.where(
             channel_valid,
             8
             * x
             * d_S_after
-            * tl.rsqrt(-_expm1(-16 * tl.sigmoid(r) * _softplus(lam)))
-            * tl.exp(-16 * tl.sigmoid(r) * _softplus(lam))
+            * tl.rsqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20)))
+            * tl.where(tl.sigmoid(r) * _softplus(lam) < 1.25e-21, 0.0, 1.0)
+            * tl.exp(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))
             * tl.sigmoid(i)
             * tl.sigmoid(lam)
             * tl.sigmoid(r),
             0.0,
-        ) + tl.where(channel_valid, -8 * part_of_decay * tl.sigmoid(lam) * tl.sigmoid(r), 0.0)
+        ) + tl.where(channel_valid, -8 * d_log_decay * tl.sigmoid(lam) * tl.sigmoid(r), 0.0)
         tl.store(d_r_ptr + at * D + channel, d_r.to(d_r_ptr.dtype.element_ty), mask=channel_valid)
         tl.store(d_i_ptr + at * D + channel, d_i.to(d_i_ptr.dtype.element_ty), mask=channel_valid)
         tl.store(d_x_ptr + at * D + channel, d_x.to(d_x_ptr.dtype.element_ty), mask=channel_valid)
-        d_S_read = decay * part_of_scale
+        d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
     tl.store(d_lam_chunks_ptr + slot * D + channel, d_lam_chunks, mask=channel_valid)
 
@@ -510,7 +527,6 @@ def _hand_over(
     first, last = tl.load(slots_ptr + sequence), tl.load(slots_ptr + sequence + 1)
     channel = tile * BV + tl.arange(0, BV)
     channel_valid = channel < D
-
     state = tl.load(start_ptr + sequence * D + channel, mask=channel_valid, other=0.0)
     for step in range(last - first):
         slot = last - 1 - step if REVERSE else first + step
@@ -551,7 +567,7 @@ def _recurrent_forward(
         i = tl.load(i_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
         r = tl.load(r_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
         x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        value = x * tl.sqrt(-_expm1(-16 * tl.sigmoid(r) * _softplus(lam))) * tl.sigmoid(i)
+        value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         S = value + tl.where(log_decay > -0.5, S * _expm1(log_decay) + S, S * tl.exp(_minimum(log_decay, -0.5)))
         o = S * scale
@@ -591,7 +607,7 @@ class _Grid:
         self.span = max(1, SCRATCH // (self.tiles * size * self.blocks["tokens"]["BV"]))
 
     def launch(self, kernel, count, pointers, scalars, tile="tokens", **constants):
-        """One program per tile of `count` chunks or sequences; where it walks over chunks, its tile is small."""
+        """One program per tile of `count` chunks, or of sequences; those have small tiles."""
         block = self.blocks[tile]
         programs = count * block["TILES"]
         if not programs:
@@ -622,7 +638,6 @@ def _launch_forward(size, offsets, scale, x, r, i, lam, S):
     S_end = torch.empty_like(S)
     grid.launch(_scan_ends, grid.chunks, (lam, r, i, x, S_edges, totals, grid.cuts), ())
     grid.hand_over(S_edges, totals, S, S_end, False)
-
     o = x.new_empty(batch, T, D)
     grid.launch(_scan_forward, grid.chunks, (lam, S_edges, r, i, x, o, grid.cuts), (scale,))
     return o, (S_end,)
@@ -649,7 +664,6 @@ def _launch_backward(size, offsets, scale, x, r, i, lam, S, d_o, d_S):
     S_end = torch.empty_like(S)
     grid.launch(_scan_ends, grid.chunks, (lam, r, i, x, S_edges, totals, grid.cuts), ())
     grid.hand_over(S_edges, totals, S, S_end, False)
-
     d_S_edges = torch.empty_like(S_edges)
     d_S_start = torch.empty_like(d_S)
     grid.launch(_scan_ends_backward, grid.chunks, (lam, r, d_o, d_S_edges, grid.cuts), (scale,))
@@ -900,7 +914,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
-    backend = _choose_backend(backend, mode, tensors, sizes)
+    backend = _choose_backend(backend, mode, tensors)
     _check_choice("schedule", schedule, ("auto", *SCHEDULES))
     size = CHUNK_SIZE if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
@@ -1041,17 +1055,17 @@ def _check_state(name, state, sizes, sequences, like, dtype):
     return [x.to(dtype).contiguous() for x in state]
 
 
-def _choose_backend(backend, mode, tensors, sizes):
+def _choose_backend(backend, mode, tensors):
     _check_choice("backend", backend, ("auto", "torch", "triton"))
     if backend == "torch" or (backend == "auto" and not tensors[0].is_cuda):
         return "torch"
-    obstacle = _triton_obstacle(mode, tensors, sizes)
+    obstacle = _triton_obstacle(mode, tensors)
     if backend == "triton" and obstacle:
         raise ValueError(f"backend: 'triton' cannot run here: {obstacle}; use backend='torch'")
     return "torch" if obstacle else "triton"
 
 
-def _triton_obstacle(mode, tensors, sizes):
+def _triton_obstacle(mode, tensors):
     """Why the kernels cannot take these tensors, or nothing."""
     if mode not in ("chunk", "recurrent"):
         return f"the {mode} form has no kernel (mode='chunk' and mode='recurrent' have)"

@@ -66,9 +66,8 @@ def adjoint(program: Program) -> Program:
             hand_over(c, ends[c.name])
     for node in reversed(program.nodes()):
         if node in read_ends:
-            c, reads = read_ends[node], cotangents[node]
-            hand_over(c, g.add(ends[c.name], *reads, name=f"d_{node.name}"))
-            read = g.add(*reads)
+            c, read = read_ends[node], g.label(g.add(*cotangents[node]), f"d_{node.name}_read")
+            hand_over(c, g.add(ends[c.name], read, name=f"d_{node.name}"))
             cotangents.setdefault(c.start, []).append(read if c.decay is None else g.mul(c.decay, read))
         elif node in cotangents and not isinstance(node.op, Leaf):
             total = g.label(g.add(*cotangents[node]), node.name and f"d_{node.name}")

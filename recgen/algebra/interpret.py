@@ -167,7 +167,7 @@ def _only_row(x: Array, source: Node) -> Array:
         return x
     if len(x) != 1:
         raise NotExact(f"{source} enters a program of one token, and the chunk has {len(x)}")
-    return x[0]
+    return x.reshape(x.shape[1:])
 
 
 def _padded(x: Array, size: int) -> Array:

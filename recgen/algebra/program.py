@@ -315,8 +315,10 @@ class Graph:
         return unique
 
     def label(self, x: Node, name: str) -> Node:
-        """Name a node that has no name yet."""
-        if name and not x.name:
+        """Name a node that has no name yet. What a token hands back is called what it is inside."""
+        if isinstance(x.op, Row | Unrow):
+            self.label(x.args[0], name)
+        elif name and not x.name:
             x.name = self._unique(name)
         return x
 

@@ -83,6 +83,8 @@ class Trial:
     @property
     def sizes(self) -> str:
         widths = f"{self.widths['m']} features, {self.widths['v']} values"
+        if all(c.size == 1 and c.rows == (1,) * c.length for c in self.cuts):
+            return f"T = {', '.join(str(c.length) for c in self.cuts)}, token by token; {widths}"
         if len(self.cuts) < 5:
             return f"{'; '.join(map(str, self.cuts))}; {widths}"
         lengths, chunks = ({str(f(c)): None for c in self.cuts} for f in (lambda c: c.length, lambda c: c.size))

@@ -164,7 +164,7 @@ def axes_of(expr: sympy.Expr, tensors: Mapping[str, Tensor]) -> str:
 
 
 def _weights(weight: sympy.Expr, tensors: Mapping[str, Tensor]) -> tuple[sympy.Expr, sympy.Expr, sympy.Expr]:
-    """The factors of the weight that multiply the key, that multiply the value, and that vary along both."""
+    """The factors of the weight that go with the key, those that go with the value, and those that vary along both."""
     factors = sympy.Mul.make_args(weight)
     on_value, on_both = ([f for f in factors if axes_of(f, tensors) == axes] for axes in ("v", "mv"))
     on_key = [f for f in factors if f not in on_value and f not in on_both]

@@ -129,7 +129,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "extras_in_step": "scale, position.detach().double()" if rec.rotates else "scale",
         "carried_names": [*states, *extras[1:]],
         "states": repr({rule.field: _state_layout(rec, layout, rule.axes) for rule in rec.states} | position),
-        "schedules": '("fused",)',
+        "schedules": '("scan",)' if scans else '("fused",)',
         "chunk_size": plan.chunk_size,
         "chunk_sizes": plan.chunk_sizes,
         "state_doc": [
@@ -139,9 +139,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         + [f"{name}: how many tokens it has seen [{axes}]." for name, axes in position.items()],
         "state_names": states,
         "state_fields": [*(rule.field for rule in rec.states), *position],
-        "state_ends": [f"{s}_end" for s in states],
         "d_states": [f"d_{s}" for s in states],
-        "d_state_starts": [f"d_{s}_start" for s in states],
         "tensor_names": names,
         "all_names": [*names, *states],
         "first": first,
@@ -158,17 +156,21 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "whole_size": _whole_size(rec, plan),
         **_reference_context(rec, ref),
         "token_setup": size_setup(ref.nodes, tensors, first),
-        "forward_setup": _setup(forward, plan.program.nodes(), tensors, first),
+        "forward_setup": _setup(forward, plan.program.nodes(), tensors, first)[scans:],
         "forward_lines": forward.lines,
         "forward_result": forward.text.use(plan.program.outputs["o"]),
-        "backward_setup": _setup(backward, backward.nodes, tensors, first),
+        "backward_setup": _setup(backward, backward.nodes, tensors, first)[scans:],
         "backward_lines": backward.lines,
         "backward_results": [backward.text.use(grads[f"d_{n}"]) for n in names],
-        "helpers": forward.text.helpers | backward.text.helpers,
         **(
             scan_context(spec, rec, plan, note, value)
             if scans
-            else _kernel_context(spec, rec, plan, note, value, states)
+            else {
+                "state_ends": [f"{s}_end" for s in states],
+                "d_state_starts": [f"d_{s}_start" for s in states],
+                "helpers": forward.text.helpers | backward.text.helpers,
+                **_kernel_context(spec, rec, plan, note, value, states),
+            }
         ),
         **_scale_context(spec),
         **_operator_context(spec),
@@ -302,7 +304,7 @@ def _axes_context(layout: Layout, scans: bool) -> dict[str, Any]:
     """How tensors are laid out, in words and in code."""
     widths = list(layout.letters.values())
     sizes = {"H": 2, "K": 16, "V": 16} if layout.heads else {"D": 32}
-    unit = "sequence, head and tile" if layout.heads else "sequence and tile"
+    tile = "head and tile" if layout.heads else "tile"
     return {
         "heads": layout.heads,
         "layout": "[batch, time, heads, width]" if layout.heads else "[batch, time, channels]",
@@ -312,10 +314,9 @@ def _axes_context(layout: Layout, scans: bool) -> dict[str, Any]:
         "widths": widths,
         "tiled_widths": widths if not scans else widths[:-1],
         "sample_sizes": sizes,
-        "kernels_comment": f"Triton kernels of the scan: one program per chunk, {unit[10:]}; tokens in turn. State and"
-        " sums are float32."
+        "kernels_comment": f"Triton kernels of the scan: one program per chunk, {tile}, tokens in turn, all in float32."
         if scans
-        else f"Triton kernels of the chunkwise form: one program per {unit}. State and sums are float32.",
+        else f"Triton kernels of the chunkwise form: one program per sequence, {tile}. State and sums are float32.",
     }
 
 

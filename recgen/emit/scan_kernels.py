@@ -1,4 +1,4 @@
-"""The kernels of the scan schedule as text: what each loads, computes and stores for one token, and around them."""
+"""The kernels of the scan schedule as text: what each loads, computes and stores per token, and around the tokens."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from recgen.plan.kernels import Plan, Store
 from recgen.spec.model import Spec
 
 from .kernel_helpers import helper_sources
-from .launch import epilogue_lines, host_value, prologue_lines
+from .launch import epilogue_lines, prologue_lines
 from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
@@ -54,8 +54,7 @@ def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str
         text = "\n".join([*lines[1:], *body])
         return [*lines, *_shapes(layout, widths, text)]
 
-    last = launches[3]
-    launched = [*last.pointers, *map(host_value, last.scalars), *buffers, *map(given.get, numbers)]
+    launched = [*launches[3].pointers, *launches[3].scalars, *buffers, *map(given.__getitem__, numbers)]
     whole = f"max(1, {tensors[0].name}.shape[1])"
     return {
         "kernels": kernels,
@@ -134,8 +133,8 @@ def _totals_shape(plan: Plan, layout: Layout, state: str) -> str:
         return ""
     if log.axes == plan.program.carries[0].axes:
         return f"grid.chunks, *{state}.shape[1:]"
-    sizes = {"m": f"{state}.shape[2]", "v": f"{state}.shape[3]"}
-    return ", ".join(["grid.chunks", "grid.heads", *(sizes[a] for a in log.axes)])
+    sizes = {"m": f"{state}.shape[2]", "v": f"{state}.shape[-1]"}
+    return ", ".join(["grid.chunks", *(["grid.heads"] if layout.heads else []), *(sizes[a] for a in log.axes)])
 
 
 def _hand_over(plan: Plan, layout: Layout) -> dict[str, str]:

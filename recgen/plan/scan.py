@@ -27,9 +27,8 @@ def scan(program: Program, adjoint: Program) -> tuple[tuple[Kernel, ...], Kernel
         _run_from_nothing("_scan_ends", "where the chunks end that start from nothing, and their log-decay", state),
         _run_from_nothing("_scan_ends_backward", "the same of the state's gradient, backwards", gradient, reverse=True),
     )
-    output = Store("o", program.outputs["o"], "output")
-    purpose = "outputs of a chunk from the state at its start"
-    forward = Kernel("_scan_forward", purpose, TILE, False, (state,), (output,))
+    outputs = (Store("o", program.outputs["o"], "output"),)
+    forward = Kernel("_scan_forward", "outputs of a chunk from the state at its start", TILE, False, (state,), outputs)
     stores, epilogue = _results(adjoint)
     needed = topological([s.node for s in stores])
     edges = (state.start,) if state.start in needed else ()
