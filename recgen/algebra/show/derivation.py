@@ -26,8 +26,8 @@ FACTORISATIONS = {
             " the upper half of one block, and their weight is the decay from {i} to the middle times the decay from"
             " the middle to {t}. Both are at most 1. One matrix product per level; {same} has weight 1.",
     "scan": "No matrix product sums over pairs of tokens here: the tokens of a chunk follow each other. All chunks run"
-            " at once, first from an empty state, then from the one that is handed over: the decay of a whole chunk times"
-            " the state before it, and what the chunk leaves of an empty state.",
+            " at once, first from an empty state, then from the one that is handed over: the decay of a whole chunk"
+            " times the state before it, and what the chunk leaves of an empty state.",
 }
 NO_DECAY = "There is no decay: every pair {causal} weighs 1, and the mask alone remains."
 PER_HEAD = ("The decay is one number per head, so the weights of all pairs form a matrix over {pair}, taken from sums"
