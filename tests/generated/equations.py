@@ -35,6 +35,8 @@ class Terms:
     skip: Tensor | None = None
     rate: Tensor | None = None  # [K/2], by which each pair (2i, 2i+1) of query and key turns from token to token
 
+    vector: bool = False  # one number per channel: channels are heads of width 1, and lose that width again
+
     def log_decay(self) -> Tensor:
         """ℓ, [B,T,H,K,V] or what broadcasts to it."""
         total = self.key.new_zeros(1, 1, 1, 1, 1)
@@ -47,6 +49,9 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
                constant_denominator: bool = False) -> tuple[Tensor, State]:
     """Outputs and the final state: S, and z where a denominator needs it."""
     query, key, value = terms.query, terms.key, terms.value
+    if terms.vector:
+        o, (S,) = token_loop(replace(terms, vector=False), state and (state[0][..., None, None],), scale=scale)
+        return o[..., 0], (S[..., 0, 0],)
     seen = () if terms.rate is None else (state[-1] if state else key.new_zeros(len(key)),)
     if seen:
         state = state[:-1] if state else None
@@ -201,9 +206,26 @@ def hedgehog(q: Tensor, k: Tensor, v: Tensor, W: Tensor) -> Terms:
     return Terms(features(q), features(k), v, denominator=lambda n: n + 1e-6)
 
 
+def _channels(value: Tensor, log_decay: Tensor) -> Terms:
+    """h_t = e^{ℓ_t} h_{t-1} + value_t, o = h."""
+    one = torch.ones_like(value)[..., None]
+    return Terms(one, one, value[..., None], log_key=log_decay[..., None], vector=True)
+
+
+def hgrn(x: Tensor, g: Tensor) -> Terms:
+    """arXiv:2311.04823: forget gate σ(g), h_t = σ(g_t) h_{t-1} + (1 − σ(g_t)) x_t."""
+    return _channels((1 - torch.sigmoid(g)) * x, logsigmoid(g))
+
+
+def rg_lru(x: Tensor, r: Tensor, i: Tensor, lam: Tensor) -> Terms:
+    """arXiv:2402.19427: a = exp(−8 softplus(λ) σ(r)), h_t = a_t h_{t-1} + √(1 − a_t²) (σ(i_t) x_t)."""
+    a = torch.exp(-8 * softplus(lam) * torch.sigmoid(r))
+    return _channels(torch.sqrt(1 - a * a) * torch.sigmoid(i) * x, torch.log(a))
+
+
 EQUATIONS: dict[str, Callable[..., Terms]] = {f.__name__: f for f in (
     linear_attention, retnet, lightning, learned_decay, simple_gla, gated_retention, gla, gla_value, gla_outer,
-    full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog, retnet_rotary)}
+    full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog, retnet_rotary, hgrn, rg_lru)}
 
 
 def published(name: str, values: dict[str, Tensor], state: State | None = None, *,

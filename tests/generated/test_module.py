@@ -9,6 +9,7 @@ import sys
 import pytest
 import torch
 
+from recgen.verify.profile import accepted
 from tests.generated.catalogue import OPERATORS, REPRESENTATIVES, ROOT, axes, emitted, profile
 from tests.generated.inputs import draw, draw_state, value_inputs
 from tests.generated.support import relative_error
