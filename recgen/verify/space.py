@@ -33,7 +33,7 @@ BASE = Case(dtype="float64", B=2, T=20, H=2, K=5, V=3, chunk_size=16, initial=Tr
 CHANGES: tuple[dict[str, Any], ...] = (
     {},
     {"gate": "weak", "T": 19, "split": 7, "scale": -0.5, "B": 1},
-    {"gate": "strong", "T": 18, "initial": False, "H": 3, "K": 2, "V": 4, "B": 1},
+    {"gate": "strong", "T": 18, "initial": False, "H": 3, "K": 2, "V": 4, "B": 1},  # learned decays: mild
     {"documents": (3, 0, 17, 1), "gate": "weak", "H": 1},
 )
 TRITON_CHANGES: tuple[dict[str, Any], ...] = (
@@ -99,6 +99,9 @@ def _compared(profile: Profile, triton: bool) -> Iterator[str]:
         forms = [form for form, of in profile.pairs() if of == backend and form != "operator"]
         for number, change in enumerate(changes):
             case = dataclasses.replace(BASE, backend=backend, **change)
+            case = profile.fitting(case)
+            if case.gate == "strong" and not profile.gates:  # a saturated parameter has no gradient to compare
+                case = dataclasses.replace(case, gate="mild")
             truth = references.truth(case)
             missing = sorted(name for name, x in truth.items() if not bool(torch.isfinite(x).all()))
             if missing:

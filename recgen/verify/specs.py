@@ -22,6 +22,8 @@ SpecDict = dict[str, Any]
 WIDTHS = {"head": "H", "key": "H K", "value": "H V", "key_value": "H K V", "channel": "D"}
 NAMES = ("g", "a", "b", "dt", "gamma", "S", "z", "N", "E", "I", "Q", "beta", "x", "C", "B", "w", "u", "D", "lam")
 UNUSED = "unused"
+WIDE = ("softmax(x)", "concat(exp(-x), x)", "concat(1, x)", "x / sqrt(sum(x ** 2) + 0.01)", "outer(x, x)",
+        "softmax(matmul(W, x))", "concat(softmax(matmul(W, x)), softmax(-matmul(W, x)))")
 INITS = ("0", "1", "-1", "0.5", "normal(0, 1)", "uniform(-1, 1)", "loguniform(0.1, 1)")
 
 
@@ -133,6 +135,9 @@ def _features(d: Drawing) -> None:
         return
 
     def one() -> str:
+        if d.chance(5):
+            wide = d.one(*WIDE)
+            return wide.replace("W", d.param("H K K")) if "W" in wide else wide
         named = d.one("elu(x) + 1", "square", "relu", "identity", "softplus", "sigmoid", "exp", "")
         if named and d.chance(2):
             return named
