@@ -68,18 +68,17 @@ def test_a_refusal_without_a_place_is_a_failure(monkeypatch: pytest.MonkeyPatch)
 def test_a_wrong_form_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The torch forms of a compiler that forgets the sign of a slope."""
     from recgen import compiler
-    from recgen.algebra import proof
 
     right = compiler.compile_spec
     monkeypatch.setattr(compiler, "compile_spec", lambda spec: right(spec).replace("d_q = scale * ", "d_q = -scale * "))
     verdict = judge({"name": "mine"})
-    assert not verdict.ok and "gradient q" in verdict.reasons[0], (verdict, proof)
+    assert not verdict.ok and "gradient q" in verdict.reasons[0], verdict
 
 
 def test_a_failure_is_made_small() -> None:
     spec = {"name": "mine", "inputs": {"g": "B T H", "b": "B T H"}, "key": "k * exp(tanh(g + 2))", "scale": "0.3"}
     small = smaller(spec, lambda s: "tanh" in s.get("key", "") and "g" in s["key"])
-    assert small == {"name": "mine", "key": "k * exp(tanh(g" or "", **small} and len(small) == 2
+    assert list(small) == ["name", "key"]
     assert len(small["key"]) < len(spec["key"])
 
 
