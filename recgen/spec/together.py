@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import sympy
 
 from recgen.algebra.calculus import derivative
-from recgen.spec.axes import axes_of
+from recgen.algebra.widths import width
+from recgen.spec.axes import axes_of, widths_of
 from recgen.spec.context import Context
-from recgen.spec.model import FEATURE, Decay, Expr, Tensor
+from recgen.spec.model import FEATURE, SIZES, Decay, Expr, Tensor
 from recgen.spec.shape import SpecShape
 
 
@@ -50,6 +51,15 @@ def check_normalizer(
             reason = f"{what} varies by value channel, and the normalizer {shape.normalizer.kind} divides all of them"
             fix = f"remove the normalizer, or let {what} vary by head and key alone"
             context.refuse(context.key_position(key), key, f"{reason} by one sum", fix)
+
+
+def check_features(context: Context, tensors: Mapping[str, Tensor], query_map: Expr, key_map: Expr) -> None:
+    """Query and key need as many features as each other: their products are summed over them."""
+    widths = {**widths_of(tensors), FEATURE: (SIZES["K"],)}
+    query, key = (width(features.tree, widths) for features in (query_map, key_map))
+    if sympy.expand(query - key) != 0:
+        reason = f"the query has {query} features and the key {key}, and a query meets every feature of a key"
+        context.refuse(context.key_position("feature_map"), "feature_map", reason, "give both maps as many features")
 
 
 def check_used(context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], named: set[str | None]) -> None:

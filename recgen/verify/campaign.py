@@ -96,10 +96,10 @@ def record(verdicts: Sequence[Verdict], seed: int, seconds: float) -> str:
         "",
         *_rows(("reason", "specs"), _reasons(verdicts)),
     ]
-    failures = [v for v in verdicts if not v.ok]
+    failures = {v.reasons[0][:30]: v for v in verdicts if not v.ok}  # one of a kind
     if failures:
         lines += ["", "## Failures"]
-    for verdict in failures:
+    for verdict in failures.values():
         found = smallest(verdict)
         lines += ["", *(f"- {reason.splitlines()[0]}" for reason in found.reasons[:5]), "", "```json",
                   json.dumps(found.spec), "```"]

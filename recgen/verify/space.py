@@ -26,6 +26,7 @@ from .case import Case
 from .check import check
 from .profile import Profile, load_module
 from .reference import References
+from .specs import pruned
 from .strategies import runs
 
 SpecDict = dict[str, Any]
@@ -120,7 +121,7 @@ def smaller(spec: SpecDict, fails: Callable[[SpecDict], bool]) -> SpecDict:
     improved = True
     while improved:
         improved = False
-        for candidate in _steps(best):
+        for candidate in map(pruned, _steps(best)):
             if fails(candidate):
                 best, improved = candidate, True
                 break

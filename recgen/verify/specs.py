@@ -207,11 +207,18 @@ def specs(draw: st.DrawFn, name: str = "drawn") -> SpecDict:
         part(d)
     if d.vector:
         d.spec["state"] = "vector"
-    used = _words(d.spec)
-    inputs = {name: layout for name, layout in d.inputs.items() if name in used or name == UNUSED}
-    params = {name: param for name, param in d.params.items() if name in used}
-    declared = {"inputs": inputs, "params": params}
-    return {"name": name, **{key: value for key, value in declared.items() if value}, **d.spec}
+    return pruned({"name": name, "inputs": d.inputs, "params": d.params, **d.spec})
+
+
+def pruned(spec: SpecDict) -> SpecDict:
+    """The spec without the inputs and parameters that nothing in it names."""
+    used = _words({key: value for key, value in spec.items() if key not in ("name", "inputs", "params")}) | {UNUSED}
+    kept = {
+        group: {name: what for name, what in spec[group].items() if name in used}
+        for group in ("inputs", "params")
+        if group in spec
+    }
+    return {key: kept.get(key, value) for key, value in spec.items() if kept.get(key, value)}
 
 
 def _words(value: Any) -> set[str]:

@@ -26,6 +26,10 @@ FOUND = {  # by earlier runs, each the smallest of its kind
         "decay": {"type": "gated", "per": "value", "log": "logsigmoid(g)"},
         "readout": {"gate": "where(g > 0, 2, 1)"},
     },
+    "a log-decay whose exponential is not its rate": {
+        "inputs": {"E": "B T H"}, "decay": {"type": "gated", "log": "-log1p(exp(E)) / 16"}},
+    "a log-decay with an exponential inside a logarithm": {
+        "inputs": {"E": "B T H"}, "decay": {"type": "gated", "log": "-log(1 + 0.5 * exp(E)) / 16"}},
     "an input called x beside a feature map": {
         "inputs": {"x": "B T H V"}, "value": "x", "feature_map": "elu(x) + 1"},
 }
@@ -33,6 +37,7 @@ REFUSED = {
     "a query without tokens": {"params": {"N": {"axes": "H K", "init": 0}}, "query": "N"},
     "a value without tokens": {"params": {"N": {"axes": "H V", "init": 0}}, "value": "N"},
     "a decay in steps": {"inputs": {"g": "B T H"}, "decay": {"type": "gated", "log": "where(g > 0, -0.5, -0.01)"}},
+    "more features of the query than of the key": {"feature_map": {"query": "concat(x, -x)", "key": "x"}},
     "features in steps": {"feature_map": "where(2 > x, 0.5, 0.25)"},
 }
 
