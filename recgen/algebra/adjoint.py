@@ -136,14 +136,15 @@ def transpose(op: Op, g: Graph, node: Node, cotangent: Node) -> Transposed:
 @transpose.register
 def _(op: Map, g: Graph, node: Node, cotangent: Node) -> Transposed:
     for k, arg in enumerate(node.args):
-        if varies(arg):
-            yield arg, _fit(g, _chain(g, op, node, k, cotangent), node, arg)
+        slope = derivative(op.expr, placeholder(k)) if varies(arg) else 0
+        if slope != 0:
+            yield arg, _fit(g, _chain(g, op, node, slope, cotangent), node, arg)
 
 
-def _chain(g: Graph, op: Map, node: Node, k: int, cotangent: Node) -> Node:
-    """cotangent · ∂expr/∂a_k, written through the node's own value where that needs fewer arguments."""
+def _chain(g: Graph, op: Map, node: Node, slope: sympy.Expr, cotangent: Node) -> Node:
+    """cotangent · slope, written through the node's own value where that needs fewer arguments."""
     own, cot = sympy.Symbol("_out", real=True), sympy.Symbol("_cot", real=True)
-    slope = _through_value(op.expr, derivative(op.expr, placeholder(k)), own, len(node.args))
+    slope = _through_value(op.expr, slope, own, len(node.args))
     bindings = {placeholder(j): a for j, a in enumerate(node.args)} | {own: node, cot: cotangent}
     return g.map(cot * slope, bindings)
 

@@ -20,7 +20,7 @@ from recgen.spec.model import Normalizer, Spec, Tensor
 
 from .bounds import bounds
 from .functions import SafeExp
-from .stable import Expm1
+from .stable import Expm1, stable
 from .widths import POSITION, Rotate
 
 X = sympy.Symbol("x", real=True)
@@ -186,7 +186,13 @@ def _log_decays(log: sympy.Expr, tensors: Mapping[str, Tensor]) -> list[Quantity
 
 
 def _without_overflow(log: sympy.Expr) -> sympy.Expr:
-    """The log-decay with no exponential in it that could become infinite."""
+    """The log-decay with no exponential in it that could become infinite.
+
+    An exponential that is a factor of the log-decay decays everything long before it overflows. One that is an argument
+    of another function may not, so there the slope ends where the value does.
+    """
+    log = stable(log)
+    rates = {factor for term in sympy.Add.make_args(log) for factor in sympy.Mul.make_args(term)}
 
     def bounded(x: sympy.Expr) -> bool:
         try:
@@ -196,7 +202,7 @@ def _without_overflow(log: sympy.Expr) -> sympy.Expr:
 
     return log.replace(
         lambda e: isinstance(e, sympy.exp) and e.free_symbols and not bounded(e.args[0]),
-        lambda e: SafeExp(e.args[0]),
+        lambda e: SafeExp(e.args[0]) if e in rates else sympy.exp(sympy.Min(e.args[0], SafeExp.MOST)),
     )
 
 

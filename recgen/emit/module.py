@@ -28,7 +28,7 @@ from recgen.spec.model import CHANNEL, HEAD, SIZES, Spec, Tensor
 from .kernel_helpers import helper_sources
 from .launch import Launch, epilogue_lines, given_lines, kernel_contexts, prologue_lines
 from .layout import Layout
-from .naming import is_constant
+from .naming import is_uniform
 from .notes import Note, Notes
 from .python_expr import PythonPrinter
 from .recurrent import recurrent_kernel
@@ -371,8 +371,8 @@ def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> l
     used |= {"K" for n in below if isinstance(n.op, Leaf) and n.op.kind == "pair"}
     written_out = {a for n in below if isinstance(n.op, Concat) for a in n.args}
     written_out -= {a for n in below if not isinstance(n.op, Concat) for a in n.args}
-    if any(is_constant(n) and n not in written_out for n in below):
-        used.add("h")  # a constant is one value per head
+    if any(is_uniform(n) and n not in written_out for n in below):
+        used.add("h")  # what all heads share is still one value per head
     lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
     if any(isinstance(n.op, Leaf) and n.op.kind == "pair" for n in below):
         lines.append(f"pair = torch.arange(K, dtype=torch.float64, device={like}.device) // 2")
