@@ -50,7 +50,8 @@ MODULE_NAMES = frozenset(
         *("program", "tile", "head", "sequence", "sequences", "first", "feature", "channel", "chunks", "slot", "back"),
         *("state", "tensors", "inputs", "outputs", "kept", "ends", "grid", "products", "gradients", "wanted", "form"),
         *("self", "options", "generator", "values", "dtype", "device", "tiles_m", "tiles_v", "batch"),
-        *("log_decay", "CHUNK", "BM", "BV", "TILES", "LEVELS", "DOT", "PRECISION"),
+        *("log_decay", "CHUNK", "BM", "BV", "TILES", "LEVELS", "DOT", "PRECISION", "CHANNELS"),
+        *("last", "total", "totals", "scratch", "pointers", "count", "first_slot", "segments", "starts", "part"),
     }
 )
 """What an emitted file imports and defines, and the variables of its functions; an argument would hide it."""
