@@ -270,7 +270,7 @@ def _scan_ends(
     S_edges_ptr,
     totals_ptr,
     cuts_ptr,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
 ):
@@ -280,20 +280,20 @@ def _scan_ends(
     slot = program // TILES
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
+    channel_valid = channel < CHANNELS
     S = tl.zeros([BV], tl.float32)
     total = tl.zeros([BV], tl.float32)
     for t in range(first, last):
         at = t
-        g = tl.load(g_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         value = x * tl.sigmoid(-g)
         total += log_decay
         S = S * decay + value
-    tl.store(S_edges_ptr + slot * D + channel, S, mask=channel_valid)
-    tl.store(totals_ptr + slot * D + channel, total, mask=channel_valid)
+    tl.store(S_edges_ptr + slot * CHANNELS + channel, S, mask=channel_valid)
+    tl.store(totals_ptr + slot * CHANNELS + channel, total, mask=channel_valid)
 
 
 @_kernel
@@ -304,7 +304,7 @@ def _scan_forward(
     o_ptr,
     cuts_ptr,
     scale,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
 ):
@@ -314,17 +314,17 @@ def _scan_forward(
     slot = program // TILES
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
-    S = tl.load(S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
+    channel_valid = channel < CHANNELS
+    S = tl.load(S_edges_ptr + slot * CHANNELS + channel, mask=channel_valid, other=0.0)
     for t in range(first, last):
         at = t
-        g = tl.load(g_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         value = x * tl.sigmoid(-g)
         S_after = decay * S + value
-        tl.store(o_ptr + at * D + channel, (scale * S_after).to(o_ptr.dtype.element_ty), mask=channel_valid)
+        tl.store(o_ptr + at * CHANNELS + channel, (scale * S_after).to(o_ptr.dtype.element_ty), mask=channel_valid)
         S = S_after
 
 
@@ -335,7 +335,7 @@ def _scan_ends_backward(
     d_S_edges_ptr,
     cuts_ptr,
     scale,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
 ):
@@ -345,19 +345,19 @@ def _scan_ends_backward(
     slot = program // TILES
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
+    channel_valid = channel < CHANNELS
     d_S = tl.zeros([BV], tl.float32)
     for back in range(last - first):
         t = last - 1 - back
         at = t
-        g = tl.load(g_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        d_o = tl.load(d_o_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        d_o = tl.load(d_o_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         d_S_after_read = scale * d_o
         d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
-    tl.store(d_S_edges_ptr + slot * D + channel, d_S, mask=channel_valid)
+    tl.store(d_S_edges_ptr + slot * CHANNELS + channel, d_S, mask=channel_valid)
 
 
 @_kernel
@@ -374,7 +374,7 @@ def _scan_backward(
     scale,
     first_slot,
     CHUNK: tl.constexpr,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
 ):
@@ -384,15 +384,15 @@ def _scan_backward(
     slot = first_slot + program // TILES
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
-    S = tl.load(S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
-    d_S = tl.load(d_S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
+    channel_valid = channel < CHANNELS
+    S = tl.load(S_edges_ptr + slot * CHANNELS + channel, mask=channel_valid, other=0.0)
+    d_S = tl.load(d_S_edges_ptr + slot * CHANNELS + channel, mask=channel_valid, other=0.0)
     scratch = scratch_ptr + program * CHUNK * BV + tl.arange(0, BV)
     for t in range(first, last):  # the state before every token, kept until the walk back
         tl.store(scratch + (t - first) * BV, S)
         at = t
-        g = tl.load(g_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         value = x * tl.sigmoid(-g)
@@ -402,9 +402,9 @@ def _scan_backward(
         t = last - 1 - back
         at = t
         S = tl.load(scratch + (t - first) * BV)
-        g = tl.load(g_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        d_o = tl.load(d_o_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        d_o = tl.load(d_o_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         d_S_after_read = scale * d_o
         d_S_after = d_S + d_S_after_read
         log_decay = tl.where(channel_valid, _logsigmoid(g), 0.0)
@@ -413,8 +413,8 @@ def _scan_backward(
         d_log_decay = decay * d_decay
         d_g = -x * d_S_after * tl.sigmoid(-g) * tl.sigmoid(g) + d_log_decay * tl.sigmoid(-g)
         d_x = d_S_after * tl.sigmoid(-g)
-        tl.store(d_g_ptr + at * D + channel, d_g.to(d_g_ptr.dtype.element_ty), mask=channel_valid)
-        tl.store(d_x_ptr + at * D + channel, d_x.to(d_x_ptr.dtype.element_ty), mask=channel_valid)
+        tl.store(d_g_ptr + at * CHANNELS + channel, d_g.to(d_g_ptr.dtype.element_ty), mask=channel_valid)
+        tl.store(d_x_ptr + at * CHANNELS + channel, d_x.to(d_x_ptr.dtype.element_ty), mask=channel_valid)
         d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
 
@@ -426,7 +426,7 @@ def _hand_over(
     start_ptr,
     end_ptr,
     slots_ptr,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
     REVERSE: tl.constexpr,
@@ -437,15 +437,15 @@ def _hand_over(
     sequence = program // TILES
     first, last = tl.load(slots_ptr + sequence), tl.load(slots_ptr + sequence + 1)
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
-    state = tl.load(start_ptr + sequence * D + channel, mask=channel_valid, other=0.0)
+    channel_valid = channel < CHANNELS
+    state = tl.load(start_ptr + sequence * CHANNELS + channel, mask=channel_valid, other=0.0)
     for step in range(last - first):
         slot = last - 1 - step if REVERSE else first + step
-        end = tl.load(edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
-        tl.store(edges_ptr + slot * D + channel, state, mask=channel_valid)
-        total = tl.load(totals_ptr + slot * D + channel, mask=channel_valid, other=0.0)
+        end = tl.load(edges_ptr + slot * CHANNELS + channel, mask=channel_valid, other=0.0)
+        tl.store(edges_ptr + slot * CHANNELS + channel, state, mask=channel_valid)
+        total = tl.load(totals_ptr + slot * CHANNELS + channel, mask=channel_valid, other=0.0)
         state = state * tl.exp(total) + end
-    tl.store(end_ptr + sequence * D + channel, state, mask=channel_valid)
+    tl.store(end_ptr + sequence * CHANNELS + channel, state, mask=channel_valid)
 
 
 @_kernel
@@ -457,7 +457,7 @@ def _recurrent_forward(
     S_end_ptr,
     offsets_ptr,
     scale,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
 ):
@@ -468,18 +468,18 @@ def _recurrent_forward(
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
-    S = tl.load(S_ptr + sequence * D + channel, mask=channel_valid, other=0.0)
+    channel_valid = channel < CHANNELS
+    S = tl.load(S_ptr + sequence * CHANNELS + channel, mask=channel_valid, other=0.0)
     for t in range(length):
         at = first + t
-        g = tl.load(g_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         value = x * tl.sigmoid(-g)
         log_decay = tl.where(channel_valid, _logsigmoid(g), 0.0)
         S = value + tl.where(log_decay > -0.5, S * _expm1(log_decay) + S, S * tl.exp(_minimum(log_decay, -0.5)))
         o = S * scale
-        tl.store(o_ptr + at * D + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
-    tl.store(S_end_ptr + sequence * D + channel, S, mask=channel_valid)
+        tl.store(o_ptr + at * CHANNELS + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
+    tl.store(S_end_ptr + sequence * CHANNELS + channel, S, mask=channel_valid)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -496,7 +496,7 @@ class _Grid:
     """
 
     def __init__(self, size, offsets, sequences, x):
-        batch, T, D = x.shape
+        batch, T, width = x.shape
         self.sequences, self.device = sequences, x.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
         chunks = -(-offsets.diff() // size)
@@ -506,9 +506,9 @@ class _Grid:
         self.offsets, self.slots, self.cuts = (x.to(self.device) for x in (offsets, slots, cuts))
         self.chunks, self.size = len(cuts) - 1, size
         self.blocks = {
-            tile: {"D": D, "BV": BV, "TILES": -(-D // BV)}
+            tile: {"CHANNELS": width, "BV": BV, "TILES": -(-width // BV)}
             for tile, most in (("tokens", 128), ("chunks", 8))
-            for BV in [min(1 << (D - 1).bit_length(), most)]
+            for BV in [min(1 << (width - 1).bit_length(), most)]
         }
         self.tiles = self.blocks["tokens"]["TILES"]
         self.span = max(1, SCRATCH // (self.tiles * size * self.blocks["tokens"]["BV"]))
@@ -538,13 +538,13 @@ class _Grid:
 def _launch_forward(size, offsets, scale, x, g, S):
     """The output and the final state."""
     grid = _Grid(size, offsets, S.shape[0], x)
-    batch, T, D = x.shape
+    batch, T, CHANNELS = x.shape
     S_edges = S.new_empty(grid.chunks, *S.shape[1:])
     totals = S.new_empty(grid.chunks, *S.shape[1:])
     S_end = torch.empty_like(S)
     grid.launch(_scan_ends, grid.chunks, (g, x, S_edges, totals, grid.cuts), ())
     grid.hand_over(S_edges, totals, S, S_end, False)
-    o = x.new_empty(batch, T, D)
+    o = x.new_empty(batch, T, CHANNELS)
     grid.launch(_scan_forward, grid.chunks, (S_edges, g, x, o, grid.cuts), (scale,))
     return o, (S_end,)
 
@@ -552,8 +552,8 @@ def _launch_forward(size, offsets, scale, x, g, S):
 def _launch_recurrent(offsets, scale, x, g, S):
     """As `_launch_forward`, token by token."""
     grid = _Grid(max(1, x.shape[1]), offsets, S.shape[0], x)
-    batch, T, D = x.shape
-    o = x.new_empty(batch, T, D)
+    batch, T, CHANNELS = x.shape
+    o = x.new_empty(batch, T, CHANNELS)
     S_end = torch.empty_like(S)
     grid.launch(_recurrent_forward, grid.sequences, (g, x, S, o, S_end, grid.offsets), (scale,))
     return o, (S_end,)

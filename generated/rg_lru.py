@@ -320,7 +320,7 @@ def _scan_ends(
     S_edges_ptr,
     totals_ptr,
     cuts_ptr,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
 ):
@@ -330,22 +330,22 @@ def _scan_ends(
     slot = program // TILES
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
+    channel_valid = channel < CHANNELS
     lam = tl.load(lam_ptr + channel, mask=channel_valid, other=0.0)
     S = tl.zeros([BV], tl.float32)
     total = tl.zeros([BV], tl.float32)
     for t in range(first, last):
         at = t
-        r = tl.load(r_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        i = tl.load(i_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        i = tl.load(i_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         decay = tl.exp(log_decay)
         value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
         total += log_decay
         S = S * decay + value
-    tl.store(S_edges_ptr + slot * D + channel, S, mask=channel_valid)
-    tl.store(totals_ptr + slot * D + channel, total, mask=channel_valid)
+    tl.store(S_edges_ptr + slot * CHANNELS + channel, S, mask=channel_valid)
+    tl.store(totals_ptr + slot * CHANNELS + channel, total, mask=channel_valid)
 
 
 @_kernel
@@ -358,7 +358,7 @@ def _scan_forward(
     o_ptr,
     cuts_ptr,
     scale,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
 ):
@@ -368,19 +368,19 @@ def _scan_forward(
     slot = program // TILES
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
+    channel_valid = channel < CHANNELS
     lam = tl.load(lam_ptr + channel, mask=channel_valid, other=0.0)
-    S = tl.load(S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
+    S = tl.load(S_edges_ptr + slot * CHANNELS + channel, mask=channel_valid, other=0.0)
     for t in range(first, last):
         at = t
-        r = tl.load(r_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        i = tl.load(i_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        i = tl.load(i_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         decay = tl.exp(log_decay)
         value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
         S_after = decay * S + value
-        tl.store(o_ptr + at * D + channel, (scale * S_after).to(o_ptr.dtype.element_ty), mask=channel_valid)
+        tl.store(o_ptr + at * CHANNELS + channel, (scale * S_after).to(o_ptr.dtype.element_ty), mask=channel_valid)
         S = S_after
 
 
@@ -392,7 +392,7 @@ def _scan_ends_backward(
     d_S_edges_ptr,
     cuts_ptr,
     scale,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
 ):
@@ -402,20 +402,20 @@ def _scan_ends_backward(
     slot = program // TILES
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
+    channel_valid = channel < CHANNELS
     lam = tl.load(lam_ptr + channel, mask=channel_valid, other=0.0)
     d_S = tl.zeros([BV], tl.float32)
     for back in range(last - first):
         t = last - 1 - back
         at = t
-        r = tl.load(r_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        d_o = tl.load(d_o_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        d_o = tl.load(d_o_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         decay = tl.exp(log_decay)
         d_S_after_read = scale * d_o
         d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
-    tl.store(d_S_edges_ptr + slot * D + channel, d_S, mask=channel_valid)
+    tl.store(d_S_edges_ptr + slot * CHANNELS + channel, d_S, mask=channel_valid)
 
 
 @_kernel
@@ -436,7 +436,7 @@ def _scan_backward(
     scale,
     first_slot,
     CHUNK: tl.constexpr,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
 ):
@@ -446,18 +446,18 @@ def _scan_backward(
     slot = first_slot + program // TILES
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
+    channel_valid = channel < CHANNELS
     lam = tl.load(lam_ptr + channel, mask=channel_valid, other=0.0)
-    S = tl.load(S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
-    d_S = tl.load(d_S_edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
+    S = tl.load(S_edges_ptr + slot * CHANNELS + channel, mask=channel_valid, other=0.0)
+    d_S = tl.load(d_S_edges_ptr + slot * CHANNELS + channel, mask=channel_valid, other=0.0)
     d_lam_chunks = tl.zeros([BV], tl.float32)
     scratch = scratch_ptr + program * CHUNK * BV + tl.arange(0, BV)
     for t in range(first, last):  # the state before every token, kept until the walk back
         tl.store(scratch + (t - first) * BV, S)
         at = t
-        r = tl.load(r_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        i = tl.load(i_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        i = tl.load(i_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         decay = tl.exp(log_decay)
         value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
@@ -467,10 +467,10 @@ def _scan_backward(
         t = last - 1 - back
         at = t
         S = tl.load(scratch + (t - first) * BV)
-        i = tl.load(i_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        r = tl.load(r_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        d_o = tl.load(d_o_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        i = tl.load(i_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        d_o = tl.load(d_o_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         d_S_after_read = scale * d_o
         d_S_after = d_S + d_S_after_read
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
@@ -500,12 +500,12 @@ def _scan_backward(
             * tl.sigmoid(r),
             0.0,
         ) + tl.where(channel_valid, -8 * d_log_decay * tl.sigmoid(lam) * tl.sigmoid(r), 0.0)
-        tl.store(d_r_ptr + at * D + channel, d_r.to(d_r_ptr.dtype.element_ty), mask=channel_valid)
-        tl.store(d_i_ptr + at * D + channel, d_i.to(d_i_ptr.dtype.element_ty), mask=channel_valid)
-        tl.store(d_x_ptr + at * D + channel, d_x.to(d_x_ptr.dtype.element_ty), mask=channel_valid)
+        tl.store(d_r_ptr + at * CHANNELS + channel, d_r.to(d_r_ptr.dtype.element_ty), mask=channel_valid)
+        tl.store(d_i_ptr + at * CHANNELS + channel, d_i.to(d_i_ptr.dtype.element_ty), mask=channel_valid)
+        tl.store(d_x_ptr + at * CHANNELS + channel, d_x.to(d_x_ptr.dtype.element_ty), mask=channel_valid)
         d_S_read = decay * d_S_after_read
         d_S = d_S * decay + d_S_read
-    tl.store(d_lam_chunks_ptr + slot * D + channel, d_lam_chunks, mask=channel_valid)
+    tl.store(d_lam_chunks_ptr + slot * CHANNELS + channel, d_lam_chunks, mask=channel_valid)
 
 
 @_kernel
@@ -515,7 +515,7 @@ def _hand_over(
     start_ptr,
     end_ptr,
     slots_ptr,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
     REVERSE: tl.constexpr,
@@ -526,15 +526,15 @@ def _hand_over(
     sequence = program // TILES
     first, last = tl.load(slots_ptr + sequence), tl.load(slots_ptr + sequence + 1)
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
-    state = tl.load(start_ptr + sequence * D + channel, mask=channel_valid, other=0.0)
+    channel_valid = channel < CHANNELS
+    state = tl.load(start_ptr + sequence * CHANNELS + channel, mask=channel_valid, other=0.0)
     for step in range(last - first):
         slot = last - 1 - step if REVERSE else first + step
-        end = tl.load(edges_ptr + slot * D + channel, mask=channel_valid, other=0.0)
-        tl.store(edges_ptr + slot * D + channel, state, mask=channel_valid)
-        total = tl.load(totals_ptr + slot * D + channel, mask=channel_valid, other=0.0)
+        end = tl.load(edges_ptr + slot * CHANNELS + channel, mask=channel_valid, other=0.0)
+        tl.store(edges_ptr + slot * CHANNELS + channel, state, mask=channel_valid)
+        total = tl.load(totals_ptr + slot * CHANNELS + channel, mask=channel_valid, other=0.0)
         state = state * tl.exp(total) + end
-    tl.store(end_ptr + sequence * D + channel, state, mask=channel_valid)
+    tl.store(end_ptr + sequence * CHANNELS + channel, state, mask=channel_valid)
 
 
 @_kernel
@@ -548,7 +548,7 @@ def _recurrent_forward(
     S_end_ptr,
     offsets_ptr,
     scale,
-    D: tl.constexpr,
+    CHANNELS: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
 ):
@@ -559,20 +559,20 @@ def _recurrent_forward(
     first = tl.load(offsets_ptr + sequence)
     length = tl.load(offsets_ptr + sequence + 1) - first
     channel = tile * BV + tl.arange(0, BV)
-    channel_valid = channel < D
+    channel_valid = channel < CHANNELS
     lam = tl.load(lam_ptr + channel, mask=channel_valid, other=0.0)
-    S = tl.load(S_ptr + sequence * D + channel, mask=channel_valid, other=0.0)
+    S = tl.load(S_ptr + sequence * CHANNELS + channel, mask=channel_valid, other=0.0)
     for t in range(length):
         at = first + t
-        i = tl.load(i_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        r = tl.load(r_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * D + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        i = tl.load(i_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         S = value + tl.where(log_decay > -0.5, S * _expm1(log_decay) + S, S * tl.exp(_minimum(log_decay, -0.5)))
         o = S * scale
-        tl.store(o_ptr + at * D + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
-    tl.store(S_end_ptr + sequence * D + channel, S, mask=channel_valid)
+        tl.store(o_ptr + at * CHANNELS + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
+    tl.store(S_end_ptr + sequence * CHANNELS + channel, S, mask=channel_valid)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -589,7 +589,7 @@ class _Grid:
     """
 
     def __init__(self, size, offsets, sequences, x):
-        batch, T, D = x.shape
+        batch, T, width = x.shape
         self.sequences, self.device = sequences, x.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
         chunks = -(-offsets.diff() // size)
@@ -599,9 +599,9 @@ class _Grid:
         self.offsets, self.slots, self.cuts = (x.to(self.device) for x in (offsets, slots, cuts))
         self.chunks, self.size = len(cuts) - 1, size
         self.blocks = {
-            tile: {"D": D, "BV": BV, "TILES": -(-D // BV)}
+            tile: {"CHANNELS": width, "BV": BV, "TILES": -(-width // BV)}
             for tile, most in (("tokens", 128), ("chunks", 8))
-            for BV in [min(1 << (D - 1).bit_length(), most)]
+            for BV in [min(1 << (width - 1).bit_length(), most)]
         }
         self.tiles = self.blocks["tokens"]["TILES"]
         self.span = max(1, SCRATCH // (self.tiles * size * self.blocks["tokens"]["BV"]))
@@ -632,13 +632,13 @@ def _launch_forward(size, offsets, scale, x, r, i, lam, S):
     """The output and the final state."""
     grid = _Grid(size, offsets, S.shape[0], x)
     lam = lam.float()
-    batch, T, D = x.shape
+    batch, T, CHANNELS = x.shape
     S_edges = S.new_empty(grid.chunks, *S.shape[1:])
     totals = S.new_empty(grid.chunks, *S.shape[1:])
     S_end = torch.empty_like(S)
     grid.launch(_scan_ends, grid.chunks, (lam, r, i, x, S_edges, totals, grid.cuts), ())
     grid.hand_over(S_edges, totals, S, S_end, False)
-    o = x.new_empty(batch, T, D)
+    o = x.new_empty(batch, T, CHANNELS)
     grid.launch(_scan_forward, grid.chunks, (lam, S_edges, r, i, x, o, grid.cuts), (scale,))
     return o, (S_end,)
 
@@ -647,8 +647,8 @@ def _launch_recurrent(offsets, scale, x, r, i, lam, S):
     """As `_launch_forward`, token by token."""
     grid = _Grid(max(1, x.shape[1]), offsets, S.shape[0], x)
     lam = lam.float()
-    batch, T, D = x.shape
-    o = x.new_empty(batch, T, D)
+    batch, T, CHANNELS = x.shape
+    o = x.new_empty(batch, T, CHANNELS)
     S_end = torch.empty_like(S)
     grid.launch(_recurrent_forward, grid.sequences, (i, lam, r, x, S, o, S_end, grid.offsets), (scale,))
     return o, (S_end,)
@@ -658,7 +658,7 @@ def _launch_backward(size, offsets, scale, x, r, i, lam, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     grid = _Grid(size, offsets, S.shape[0], x)
     lam = lam.float()
-    _, _, D = x.shape
+    _, _, CHANNELS = x.shape
     S_edges = S.new_empty(grid.chunks, *S.shape[1:])
     totals = S.new_empty(grid.chunks, *S.shape[1:])
     S_end = torch.empty_like(S)
@@ -668,7 +668,7 @@ def _launch_backward(size, offsets, scale, x, r, i, lam, S, d_o, d_S):
     d_S_start = torch.empty_like(d_S)
     grid.launch(_scan_ends_backward, grid.chunks, (lam, r, d_o, d_S_edges, grid.cuts), (scale,))
     grid.hand_over(d_S_edges, totals, d_S, d_S_start, True)
-    d_lam_chunks = S.new_empty(grid.chunks, D)
+    d_lam_chunks = S.new_empty(grid.chunks, CHANNELS)
     d_r = torch.empty_like(r)
     d_i = torch.empty_like(i)
     d_x = torch.empty_like(x)

@@ -26,13 +26,18 @@ class Layout:
 
     @property
     def letters(self) -> dict[str, str]:
-        """The sizes of the features and of the values."""
+        """The axes of features and values, as layouts have them."""
         return {"m": "K", "v": "V"} if self.heads else {"v": "D"}
+
+    @property
+    def widths(self) -> dict[str, str]:
+        """What kernels and launches call the sizes of these axes. A vector operator may have a parameter D."""
+        return self.letters if self.heads else {"v": "CHANNELS"}
 
     @property
     def constants(self) -> list[str]:
         """What a kernel takes as constants of its own: widths, tiles."""
-        return [*self.letters.values(), *(EXTENT[a] for a in self.letters), "TILES"]
+        return [*self.widths.values(), *(EXTENT[a] for a in self.letters), "TILES"]
 
     @property
     def counts(self) -> list[str]:
@@ -52,13 +57,13 @@ class Layout:
         return "head" if self.heads else ""
 
     def _base(self, pointer: str, row: str, axes: Sequence[str]) -> str:
-        return f"{pointer} + {' * '.join([row, *(self.letters[a] for a in axes)])}" if row else pointer
+        return f"{pointer} + {' * '.join([row, *(self.widths[a] for a in axes)])}" if row else pointer
 
     def load(self, pointer: str, row: str, axes: Sequence[str], wide: bool = False) -> str:
         """A tile of a row in float32; `wide`: it is float32 in memory."""
         convert, base = "" if wide else ".to(tl.float32)", self._base(pointer, row, axes)
         if len(axes) == 2:
-            return f"_load({base}, feature, channel, feature_valid, channel_valid, {self.letters['v']})"
+            return f"_load({base}, feature, channel, feature_valid, channel_valid, {self.widths['v']})"
         if not axes:
             return f"tl.load({base}){convert}"
         column = COLUMN[axes[0]]
@@ -68,7 +73,7 @@ class Layout:
         """Store a tile of a row; `once`: the programs of all tiles hold it, and the first stores it."""
         base = self._base(pointer, row, axes)
         if len(axes) == 2:
-            width = self.letters["v"]
+            width = self.widths["v"]
             return f"_store({base}, feature, channel, feature_valid, channel_valid, {width}, {value})"
         masks = ([f"{COLUMN[axes[0]]}_valid"] if axes else []) + ["(tile == 0)" if axes else "tile == 0"] * once
         mask = f", mask={' & '.join(masks)}" if masks else ""

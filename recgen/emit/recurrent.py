@@ -71,7 +71,7 @@ def recurrent_kernel(
         pointers.append(store.name)
         axis = [a for a in store.node.axes if a != "t"]
         if axis:
-            place, mask = f"at * {layout.letters['v']} + {COLUMN[axis[0]]}", f"{COLUMN[axis[0]]}_valid"
+            place, mask = f"at * {layout.widths['v']} + {COLUMN[axis[0]]}", f"{COLUMN[axis[0]]}_valid"
         else:
             place, mask = "at", "tile == 0"
         inside.append(

@@ -109,7 +109,7 @@ def _shapes(layout: Layout, widths: list[str], text: str) -> list[str]:
         extra.append("rows = batch * T")
     if layout.heads and re.search(r"\bV\b", text):
         extra.append(f"V = {widths[-1]}.shape[-1]")
-    letters = ("batch", "T", "H", "K") if layout.heads else ("batch", "T", "D")
+    letters = ("batch", "T", "H", "K") if layout.heads else ("batch", "T", "CHANNELS")
     names = [a if re.search(rf"\b{a}\b", "\n".join([text, *extra])) else "_" for a in letters]
     shape = [f"{', '.join(names)} = {widths[0]}.shape"] if set(names) != {"_"} else []
     return [*shape, *extra]
@@ -118,7 +118,7 @@ def _shapes(layout: Layout, widths: list[str], text: str) -> list[str]:
 def _buffer(s: Store, layout: Layout, value: str, state: str) -> str:
     """Where a kernel's result goes."""
     heads = ["H"] if layout.heads else []
-    widths = [layout.letters[a] for a in s.node.axes if a != "t"]
+    widths = [layout.widths[a] for a in s.node.axes if a != "t"]
     if s.kind == "output":
         shape = ", ".join(["batch", "T", *heads, *widths])
         return f"torch.empty_like({s.name[2:]})" if s.name.startswith("d_") else f"{value}.new_empty({shape})"

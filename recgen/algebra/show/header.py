@@ -44,9 +44,9 @@ def _scanned(w: Recurrent, program: Program) -> list[str]:
     style = w.style
     parts = []
     for rule in w.rec.states:
-        total = style.exp(style.total([style.summed("t", w.quantity(q)) for q in w.rec.log_decays]))
         start, alone = w.state(rule, ""), style.indexed(f"{rule.name}_alone", w.letters(rule.axes))
-        kept = style.product([total, start]) if w.rec.log_decays else start
+        logs = [style.summed("t", w.quantity(q)) for q in w.rec.log_decays]
+        kept = style.product([style.exp(style.total(logs)), start]) if logs else start
         parts.append(Equation(str(start), style.arrow, terms(style, [kept, alone])))
     names = " and ".join(f"{rule.name}_alone" for rule in w.rec.states)
     return [
