@@ -124,9 +124,9 @@ def test_tokens_that_do_not_compose_are_found_out() -> None:
     rec = recurrence_of(VECTOR)
     program = token_program(rec)
     twice = broken(program, lambda g, c: replace(c, decay=g.mul(c.decay, c.decay)))
-    list(composition(rec, program, adjoint(program), token_trials()[0]))
+    list(composition(rec, program, adjoint(program), token_trials(rec, program)[0]))
     with pytest.raises(ProofError, match="end of tokens taken together"):
-        list(composition(rec, twice, adjoint(program), token_trials()[0]))
+        list(composition(rec, twice, adjoint(program), token_trials(rec, program)[0]))
 
 
 def test_only_the_exponential_of_one_value_is_a_decay_that_is_split() -> None:
