@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from recgen.verify.offline import TARGETS, offline
-from tests.generated.ir import narrow_products
 from tests.generated.catalogue import ROOT, emitted
+from tests.generated.ir import narrow_products
 
 OPERATORS = ("full_gate", "mamba", "hgrn", "rg_lru")
 MATRIX = ({"H": 3, "K": 64, "V": 64}, {"H": 1, "K": 1, "V": 17}, {"H": 2, "K": 256, "V": 40})
