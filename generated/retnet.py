@@ -976,8 +976,8 @@ def recurrent(
 
 
 def step(q, k, v, state=None, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o [B, H, V] and the
-    state after it."""
+    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o
+    [B, H, V] and the state after it."""
     tensors = (q, k, v)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)

@@ -616,8 +616,8 @@ def _recurrent_forward(
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
         at = (first + t) * H + head
-        query_features = tl.load(query_features_ptr + at * K + feature, mask=feature_valid, other=0.0)
-        key_features = tl.load(key_features_ptr + at * K + feature, mask=feature_valid, other=0.0)
+        query_features = tl.load(query_features_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        key_features = tl.load(key_features_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         S = key_features[:, None] * v[None, :] + tl.where(
             log_decay > -0.5, S * _expm1(log_decay) + S, S * tl.exp(_minimum(log_decay, -0.5))
@@ -1037,8 +1037,8 @@ def recurrent(
 
 
 def step(q, k, v, state=None, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o [B, H, V] and the
-    state after it."""
+    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o
+    [B, H, V] and the state after it."""
     tensors = (q, k, v)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)

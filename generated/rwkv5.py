@@ -1199,8 +1199,8 @@ def recurrent(
 
 
 def step(r, k, v, w, u, state=None, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o [B, H, V] and the
-    state after it."""
+    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o
+    [B, H, V] and the state after it."""
     tensors = (r, k, v, w, u)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)

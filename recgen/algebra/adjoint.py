@@ -31,11 +31,13 @@ from .program import (
     Program,
     Reduce,
     Rename,
+    Row,
     Rows,
     Segment,
     Slice,
     Swap,
     Unflatten,
+    Unrow,
     Unrows,
     Wave,
     placeholder,
@@ -51,15 +53,23 @@ def adjoint(program: Program) -> Program:
     cotangents: dict[Node, list[Node]] = {}
     for name, out in program.outputs.items():
         cotangents[out] = [g.leaf(f"d_{name}", "cotangent", out.axes, "token")]
-    ends: dict[str, Node] = {}
-    for c in program.carries:
-        end = g.leaf(f"d_{c.name}", "carry", c.axes, "chunk")
-        ends[c.name] = end
+    ends = {c.name: g.leaf(f"d_{c.name}", "carry", c.axes, "chunk") for c in program.carries}
+    read_ends = {c.end: c for c in program.carries if c.end is not None}
+
+    def hand_over(c: Carry, end: Node) -> None:
         cotangents.setdefault(c.write, []).append(end)
         if c.decay is not None and varies(c.decay):
             cotangents.setdefault(c.decay, []).extend(_decay_cotangent(g, c, end))
+
+    for c in program.carries:
+        if c.end is None:
+            hand_over(c, ends[c.name])
     for node in reversed(program.nodes()):
-        if node in cotangents and not isinstance(node.op, Leaf):
+        if node in read_ends:
+            c, read = read_ends[node], g.label(g.add(*cotangents[node]), f"d_{node.name}_read")
+            hand_over(c, g.add(ends[c.name], read, name=f"d_{node.name}"))
+            cotangents.setdefault(c.start, []).append(read if c.decay is None else g.mul(c.decay, read))
+        elif node in cotangents and not isinstance(node.op, Leaf):
             total = g.label(g.add(*cotangents[node]), node.name and f"d_{node.name}")
             for arg, part in transpose(node.op, g, node, total):
                 if varies(arg):
@@ -126,14 +136,15 @@ def transpose(op: Op, g: Graph, node: Node, cotangent: Node) -> Transposed:
 @transpose.register
 def _(op: Map, g: Graph, node: Node, cotangent: Node) -> Transposed:
     for k, arg in enumerate(node.args):
-        if varies(arg):
-            yield arg, _fit(g, _chain(g, op, node, k, cotangent), node, arg)
+        slope = derivative(op.expr, placeholder(k)) if varies(arg) else 0
+        if slope != 0:
+            yield arg, _fit(g, _chain(g, op, node, slope, cotangent), node, arg)
 
 
-def _chain(g: Graph, op: Map, node: Node, k: int, cotangent: Node) -> Node:
-    """cotangent · ∂expr/∂a_k, written through the node's own value where that needs fewer arguments."""
+def _chain(g: Graph, op: Map, node: Node, slope: sympy.Expr, cotangent: Node) -> Node:
+    """cotangent · slope, written through the node's own value where that needs fewer arguments."""
     own, cot = sympy.Symbol("_out", real=True), sympy.Symbol("_cot", real=True)
-    slope = _through_value(op.expr, derivative(op.expr, placeholder(k)), own, len(node.args))
+    slope = _through_value(op.expr, slope, own, len(node.args))
     bindings = {placeholder(j): a for j, a in enumerate(node.args)} | {own: node, cot: cotangent}
     return g.map(cot * slope, bindings)
 
@@ -146,9 +157,20 @@ def _through_value(expr: sympy.Expr, slope: sympy.Expr, own: sympy.Symbol, arity
         if len(slope.free_symbols) > 1 and slope.has(a) and not factor.has(a) and sympy.expand(expr - factor * a) == 0:
             through = slope.subs(a, own / factor)
             shorter = sympy.count_ops(through) <= sympy.count_ops(slope)
-            if shorter and sympy.denom(through).free_symbols <= sympy.denom(sympy.together(slope)).free_symbols:
+            if shorter and _divides_no_more(through, slope):
                 return through
     return slope
+
+
+def _divides_no_more(new: sympy.Expr, old: sympy.Expr) -> bool:
+    """Whether nothing is divided by to a higher power: x / y² may underflow where x / y does not."""
+
+    def divisors(expr: sympy.Expr) -> dict[sympy.Expr, sympy.Expr]:
+        powers = sympy.Mul.make_args(expr)
+        return {p.base: -p.exp for p in powers if isinstance(p, sympy.Pow) and p.exp.is_Rational and p.exp < 0}
+
+    before = divisors(old)
+    return all(power <= before.get(base, 0) for base, power in divisors(new).items())
 
 
 def _factored(slope: sympy.Expr, expr: sympy.Expr, own: sympy.Symbol) -> sympy.Expr:
@@ -176,6 +198,17 @@ def _(op: Rows, g: Graph, node: Node, cotangent: Node) -> Transposed:
 @transpose.register
 def _(op: Unrows, g: Graph, node: Node, cotangent: Node) -> Transposed:
     yield node.args[0], g.rows(cotangent)
+
+
+@transpose.register
+def _(op: Row, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    (arg,) = node.args
+    yield arg, g.accumulate(cotangent) if arg.level == "head" else g.unrow(cotangent)
+
+
+@transpose.register
+def _(op: Unrow, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.row(cotangent)
 
 
 @transpose.register

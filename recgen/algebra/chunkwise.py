@@ -31,7 +31,7 @@ from .program import Carry, Graph, Node, Program
 from .recurrence import Quantity, Recurrence, affine, linear_read
 from .widths import POSITION, changes_width, is_wide
 
-AXIS = {"T": "t", "K": "m", "M": "m", "V": "v"}
+AXIS = {"T": "t", "K": "m", "M": "m", "V": "v", "D": "v"}
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
     recurrence      the one-step statement
     bounds          the interval of the log-decay, declared or from interval analysis
-    factorisation   how pair weights are written where the decay varies inside a head, chosen from the bounds
-    program         the chunk program, and its adjoint
+    factorisation   how pair weights are written where the decay varies inside a head, chosen from the bounds, or that
+                    there are none: time is scanned
+    program         the chunk program, or that of one token, and its adjoint
     proof           that both are what the recurrence says
 """
 
@@ -17,6 +18,7 @@ from recgen.algebra.bounds import Interval, bounds
 from recgen.algebra.chunkwise import chunk_program
 from recgen.algebra.program import Program
 from recgen.algebra.recurrence import Recurrence, recurrence
+from recgen.algebra.scan import token_program
 from recgen.spec.model import Spec
 
 ROWS = 64
@@ -40,8 +42,8 @@ def derive(spec: Spec, prove: bool = True) -> Derivation:
     """Derive and prove. Raises NotLowered for what cannot be derived yet, ProofError for what does not hold."""
     rec = recurrence(spec)
     interval = log_decay_bounds(spec)
-    chosen = factorisation(rec.structure, interval)
-    program = chunk_program(rec, chosen)
+    chosen = "scan" if rec.scans else factorisation(rec.structure, interval)
+    program = token_program(rec) if rec.scans else chunk_program(rec, chosen)
     gradients = adjoint(program)
     proof = proofs.prove(rec, program, gradients) if prove else None
     return Derivation(spec, rec, interval, chosen, program, gradients, proof)

@@ -30,6 +30,7 @@ from recgen.algebra.program import (
     Rectangle,
     Reduce,
     Rename,
+    Row,
     Rows,
     Segment,
     placeholder,
@@ -148,7 +149,9 @@ def run_chunk(nodes: Iterable[Node], leaves: Mapping[Node, Array], chunk: Chunk,
     for node in nodes:
         if node.level != "chunk" or node in values:
             continue
-        if isinstance(node.op, Rows):
+        if isinstance(node.op, Row):
+            values[node] = _only_row(stage.atoms(node.args[0], chunk.tokens, node in formal), node.args[0])
+        elif isinstance(node.op, Rows):
             values[node] = _padded(stage.atoms(node.args[0], chunk.tokens, node in formal), chunk.size)
         else:
             for a in node.args:
@@ -156,6 +159,15 @@ def run_chunk(nodes: Iterable[Node], leaves: Mapping[Node, Array], chunk: Chunk,
                     values[a] = stage.atoms(a, chunk.tokens, a in formal)
             values[node] = meaning(node.op, node, [values[a] for a in node.args], chunk)
     return values
+
+
+def _only_row(x: Array, source: Node) -> Array:
+    """The values of the chunk's one token, or those of the head."""
+    if "t" not in source.axes:
+        return x
+    if len(x) != 1:
+        raise NotExact(f"{source} enters a program of one token, and the chunk has {len(x)}")
+    return x.reshape(x.shape[1:])
 
 
 def _padded(x: Array, size: int) -> Array:

@@ -9,7 +9,8 @@ A node lives on one of three levels:
     token   one value per token, before the sequence is cut into chunks: inputs, gates, feature maps
     chunk   inside a chunk: what the program is about
 
-`Rows` carries a token value into the chunk, with zeros beyond the end of the sequence; `Unrows` carries it back.
+`Rows` carries a token value into the chunk, with zeros beyond the end of the sequence; `Unrows` carries it back. A
+program of one token has no row axes: `Row` and `Unrow` take and hand back the token's own value.
 Nodes are interned: building the same operation twice gives the same node, so identity is equality.
 """
 
@@ -65,6 +66,16 @@ class Rows(Op):
 @dataclass(frozen=True)
 class Unrows(Op):
     """Chunk → token, the transpose of Rows."""
+
+
+@dataclass(frozen=True)
+class Row(Op):
+    """Token → chunk of one token: the token's value, without a row axis. A head's value is the same at every token."""
+
+
+@dataclass(frozen=True)
+class Unrow(Op):
+    """Chunk of one token → token, the transpose of Row."""
 
 
 @dataclass(frozen=True)
@@ -215,12 +226,16 @@ class Node:
 
 @dataclass(frozen=True)
 class Carry:
-    """A value handed from chunk to chunk: end = decay · start + write. `start` is its leaf inside the chunk."""
+    """A value handed from chunk to chunk: end = decay · start + write. `start` is its leaf inside the chunk.
+
+    `end` is the node of the value handed on, where the program itself reads it.
+    """
 
     name: str
     start: Node
     decay: Node | None  # None: 1
     write: Node
+    end: Node | None = None
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -300,8 +315,10 @@ class Graph:
         return unique
 
     def label(self, x: Node, name: str) -> Node:
-        """Name a node that has no name yet."""
-        if name and not x.name:
+        """Name a node that has no name yet. What a token hands back is called what it is inside."""
+        if isinstance(x.op, Row | Unrow):
+            self.label(x.args[0], name)
+        elif name and not x.name:
             x.name = self._unique(name)
         return x
 
@@ -371,6 +388,16 @@ class Graph:
         if isinstance(x.op, Rows):
             return x.args[0]
         return self._intern(Unrows(), (x,), x.axes, "token", name)
+
+    def row(self, x: Node, name: str = "") -> Node:
+        if x.level == "chunk":
+            raise ValueError(f"{x} is inside a chunk already")
+        return self._intern(Row(), (x,), [a for a in x.axes if a != "t"], "chunk", name)
+
+    def unrow(self, x: Node, name: str = "") -> Node:
+        if isinstance(x.op, Row) and x.args[0].level == "token":
+            return x.args[0]
+        return self._intern(Unrow(), (x,), ("t", *x.axes), "token", name)
 
     def columns(self, x: Node) -> Node:
         return self.rename(x, "t", "i")
@@ -446,6 +473,9 @@ class Graph:
     def unflatten(self, op: Unflatten, x: Node) -> Node:
         axes = [a for a in x.axes if a != op.flatten.target]
         return self._intern(op, (x,), [*axes, *op.flatten.source], x.level, "")
+    def advanced(self, c: Carry, name: str = "") -> Node:
+        """The value that a carry hands on."""
+        return self.add(c.start if c.decay is None else self.mul(c.decay, c.start), c.write, name=name)
 
     def accumulate(self, x: Node, name: str = "") -> Node:
         return self._intern(Accumulate(), (x,), [a for a in x.axes if a not in "ti"], "head", name)

@@ -20,8 +20,8 @@ from recgen.algebra.exact import Domain, Residues
 from recgen.algebra.interpret import Cut, Run, run
 from recgen.algebra.laurent import Laurent, Symbols
 from recgen.algebra.program import Leaf, Program
-from recgen.algebra.recurrence import Recurrence, affine
-from recgen.algebra.tokens import Array, AtZero, Draw, filled
+from recgen.algebra.recurrence import Recurrence, StateRule, affine
+from recgen.algebra.tokens import Array, AtZero, Draw, filled, spread, total
 from recgen.algebra.unrolled import Unrolled
 from recgen.algebra.wide_values import size_of
 from recgen.algebra.widths import is_wide, width
@@ -83,6 +83,8 @@ class Trial:
     @property
     def sizes(self) -> str:
         widths = f"{self.widths['m']} features, {self.widths['v']} values"
+        if all(c.size == 1 and c.rows == (1,) * c.length for c in self.cuts):
+            return f"T = {', '.join(str(c.length) for c in self.cuts)}, token by token; {widths}"
         if len(self.cuts) < 5:
             return f"{'; '.join(map(str, self.cuts))}; {widths}"
         lengths, chunks = ({str(f(c)): None for c in self.cuts} for f in (lambda c: c.length, lambda c: c.size))
@@ -92,8 +94,10 @@ class Trial:
 def prove(rec: Recurrence, program: Program, adjoint: Program, trials: Sequence[Trial] | None = None) -> Proof:
     """Compare a program and its adjoint with the recurrence. Raises ProofError at the first difference."""
     statements = [*unrolled_sums(rec), *slopes(rec)]
-    for trial in standard_trials(rec, program) if trials is None else trials:
+    trials = trials or (token_trials(rec, program) if rec.scans else standard_trials(rec, program))
+    for trial in trials:
         statements += compare(rec, program, adjoint, trial)
+        statements += composition(rec, program, adjoint, trial) if rec.scans else ()
     return Proof((*statements, *defined_at_zero(rec, program, adjoint)))
 
 
@@ -121,6 +125,13 @@ def feature_widths(rec: Recurrence, program: Program, values: int, widest: int =
             own, letters = [a for a in tensor.axes if a in sizes], [a for a in leaf.axes if a != "t"]
             found |= {a: sizes[s] for a, s in zip(letters, own, strict=True) if a not in "mv"}
     return found
+
+
+def token_trials(rec: Recurrence, program: Program) -> list[Trial]:
+    """Sequences token by token: short ones with symbols, and a longer one as residues."""
+    short, long = ([Cut(1, (1,) * n) for n in lengths] for lengths in ((0, 1, 2, 3), (9,)))
+    return [Trial(SYMBOLS, Symbols(), feature_widths(rec, program, 2), short),
+            Trial(RESIDUES, Residues(), feature_widths(rec, program, 3), long)]
 
 
 def cuts(length: int, size: int) -> list[Cut]:
@@ -188,7 +199,8 @@ def compare(rec: Recurrence, program: Program, adjoint: Program, trial: Trial) -
         _same("gradient", backward.outputs, reference.d_inputs, cut, show)
         _same("gradient of the initial state", backward.ends, reference.d_initial, cut, show)
         _divides_by_nothing_new(trial.domain, reference.divisors, cut)
-    yield Statement("the chunk program gives the outputs and final states of the recurrence", trial.method, trial.sizes)
+    what = "program of a token" if rec.scans else "chunk program"
+    yield Statement(f"the {what} gives the outputs and final states of the recurrence", trial.method, trial.sizes)
     yield Statement("the adjoint gives the derivative of outputs and final states by every input, parameter and "
                     "initial state", trial.method, trial.sizes)
     if isinstance(trial.domain, Symbols) and rec.log_decays and not trial.domain.grows:
@@ -204,9 +216,31 @@ def _both(program: Program, adjoint: Program, trial: Trial, cut: Cut, reference:
         raise ProofError(f"the program has no value at {cut}: {error}") from error
 
 
+def composition(rec: Recurrence, program: Program, adjoint: Program, trial: Trial) -> Iterator[Statement]:
+    """Tokens taken together are affine in what is carried: e^(sum of ℓ) times it, and what they give from nothing.
+
+    That is what the split of time into chunks rests on, forwards and backwards. The sum of ℓ is the recurrence's own.
+    """
+    show = getattr(trial.domain, "show", str)
+    for cut in trial.cuts:
+        reference = trial.reference(rec, cut.length)
+        forward, backward = _both(program, adjoint, trial, cut, reference)
+        nothing = {name: np.full(x.shape, 0, dtype=object) for name, x in reference.initial.items()}
+        alone = run(program, trial.draw, trial.domain, cut, nothing)
+        gone = run(adjoint, trial.draw, trial.domain, cut, nothing, forward.starts)
+        for what, whole, part, start in (
+            ("end", forward, alone, reference.initial), ("gradient at the start", backward, gone, reference.d_final)
+        ):
+            composed = {name: reference.decay[name] * start[name] + x for name, x in part.ends.items()}
+            _same(f"{what} of tokens taken together", whole.ends, composed, cut, show)
+    yield Statement("tokens taken together hand on e^(sum of log-decays) of what they are given, and what they give "
+                    "from nothing; their gradients likewise, backwards", trial.method, trial.sizes)
+
+
 def defined_at_zero(rec: Recurrence, program: Program, adjoint: Program) -> Iterator[Statement]:
     """Program and adjoint have values where all inputs are 0, if the recurrence has."""
-    trial = Trial(RESIDUES, Residues(), feature_widths(rec, program, 1, widest=1), [Cut(2, (2, 1))], AtZero)
+    cut = Cut(1, (1, 1, 1)) if rec.scans else Cut(2, (2, 1))
+    trial = Trial(RESIDUES, Residues(), feature_widths(rec, program, 1, widest=1), [cut], AtZero)
     try:
         reference = trial.reference(rec, 3)
     except (ValueError, ArithmeticError):
@@ -229,10 +263,20 @@ class Reference:
             numbers = draw.leaf(Leaf(name, kind), axes, length)
             return filled(numbers.shape, lambda i: domain.atom(numbers[i], f"{name}[{','.join(map(str, i))}]"))
 
+        self.decay = {rule.name: self._decay(rule, unrolled, domain) for rule in rec.states}
         self.d_final = {rule.name: cotangent(f"d_{rule.name}", "carry", rule.axes) for rule in rec.states}
         inputs, self.d_initial = unrolled.gradients(cotangent("d_o", "cotangent", "tv"), self.d_final)
         self.d_inputs = {f"d_{name}": gradient for name, gradient in inputs.items()}
         self.divisors = frozenset(domain.divisors) if isinstance(domain, Symbols) else frozenset()
+
+
+    def _decay(self, rule: StateRule, unrolled: Unrolled, domain: Domain) -> Array:
+        """The decay of a state over the whole sequence, along the axes of the state."""
+        summed = np.full([1] * len(rule.axes), 0, dtype=object)
+        for q in (q for q in unrolled.rec.log_decays if q.symbol in affine(rule).log_decay.free_symbols):
+            logs = np.vectorize(lambda x: x.value, otypes=[object])(unrolled.quantities[q.name])
+            summed = summed + spread(total(logs, ("t", *q.axes), "t"), q.axes, rule.axes)
+        return np.vectorize(domain.exp, otypes=[object])(summed)
 
 
 def _same(what: str, given: Mapping[str, Array], needed: Mapping[str, Array], cut: Cut, show: Callable) -> None:

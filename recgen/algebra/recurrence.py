@@ -20,12 +20,12 @@ from recgen.spec.model import Normalizer, Spec, Tensor
 
 from .bounds import bounds
 from .functions import SafeExp
-from .stable import Expm1
+from .stable import Expm1, stable
 from .widths import POSITION, Rotate
 
 X = sympy.Symbol("x", real=True)
 SCALE = sympy.Symbol("scale", real=True)
-AXIS = {"K": "m", "M": "m", "V": "v"}
+AXIS = {"K": "m", "M": "m", "V": "v", "D": "v"}  # the channels of a vector state are its values
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,11 @@ class Recurrence:
         """The axes along which the decay varies inside a head: "", "m", "v" or "mv"."""
         return "".join(a for a in "mv" if any(a in q.axes for q in self.log_decays))
 
+    @property
+    def scans(self) -> bool:
+        """Whether pairs of tokens have no matrix product: a vector state, or a factor along keys and values at once."""
+        return any("m" not in r.axes for r in self.states) or any(q.axes == "mv" for q in self.quantities.values())
+
 
 def _free_symbol(name: str, spec: Spec) -> sympy.Symbol:
     """The symbol of a carried or read value; an input or parameter of the same name keeps it to itself."""
@@ -103,13 +108,22 @@ def recurrence(spec: Spec) -> Recurrence:
     refuse_what_is_not_lowered(spec)
     query, key, value, skip, gate, bonus = map(real, ("query", "key", "value", "skip", "gate", "bonus"))
     tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
-    on_key, on_value = _weights(spec.key_weight.tree, tensors)
+    on_key, on_value, on_both = _weights(spec.key_weight.tree, tensors)
+    matrix = spec.state == "matrix"
     found = [
-        Quantity(query, "m", SCALE * _rotated(spec.query_map.tree.xreplace({X: spec.query.tree}), spec)),
+        Quantity(
+            query, "m" if matrix else "", SCALE * _rotated(spec.query_map.tree.xreplace({X: spec.query.tree}), spec)
+        ),
         Quantity(key, "m", on_key * _rotated(spec.key_map.tree.xreplace({X: spec.key.tree}), spec)),
         Quantity(value, "v", on_value * spec.value.tree),
         *_log_decays(_without_overflow(spec.decay.log.tree), tensors),
     ]
+    if not matrix:
+        found[1:3] = [Quantity(value, "v", on_key * on_value * spec.value.tree)]
+        key = sympy.S.One
+    elif on_both != 1:
+        found.append(Quantity(weight := real("weight"), "mv", on_both))
+        value = weight * value
     carry = sympy.exp(sympy.Add(*(q.symbol for q in found if q.decays)))
     S, z, y, n = (_free_symbol(name, spec) for name in "Szyn")
     readout, before = spec.readout, spec.readout.kind == "exclusive"
@@ -117,7 +131,8 @@ def recurrence(spec: Spec) -> Recurrence:
     if readout.bonus is not None:
         found.append(Quantity(bonus, axes_of(real(readout.bonus), tensors), real(readout.bonus)))
         own = query * bonus * key
-    states = [StateRule(S, "mv", carry * S + key * value, y.name, query * S, "S", own * value, before)]
+    axes = "mv" if matrix else "v"
+    states = [StateRule(S, axes, carry * S + key * value, y.name, query * S, "S", own * value, before)]
     output: sympy.Expr = y
     if spec.normalizer.kind != "none":
         states.append(StateRule(z, "m", carry * z + key, n.name, query * z, "z", own, before))
@@ -148,18 +163,19 @@ def axes_of(expr: sympy.Expr, tensors: Mapping[str, Tensor]) -> str:
     return "".join(a for a in "mv" if a in letters)
 
 
-def _weights(weight: sympy.Expr, tensors: Mapping[str, Tensor]) -> tuple[sympy.Expr, sympy.Expr]:
-    """The factors of the weight that multiply the key, and those that multiply the value."""
+def _weights(weight: sympy.Expr, tensors: Mapping[str, Tensor]) -> tuple[sympy.Expr, sympy.Expr, sympy.Expr]:
+    """The factors of the weight that go with the key, those that go with the value, and those that vary along both."""
     factors = sympy.Mul.make_args(weight)
-    on_value = [f for f in factors if axes_of(f, tensors) == "v"]
-    return sympy.Mul(*(f for f in factors if f not in on_value)), sympy.Mul(*on_value)
+    on_value, on_both = ([f for f in factors if axes_of(f, tensors) == axes] for axes in ("v", "mv"))
+    on_key = [f for f in factors if f not in on_value and f not in on_both]
+    return sympy.Mul(*on_key), sympy.Mul(*on_value), sympy.Mul(*on_both)
 
 
 def _log_decays(log: sympy.Expr, tensors: Mapping[str, Tensor]) -> list[Quantity]:
-    """The log-decay as one quantity, or as the sum of one along the keys and one along the values."""
+    """The log-decay as one quantity, or as the sum of one along the keys and one along the values where it is one."""
     if log == 0:
         return []
-    if axes_of(log, tensors) != "mv":
+    if axes_of(log, tensors) != "mv" or not is_separable(log, tensors):
         return [Quantity(real("log_decay"), axes_of(log, tensors), log, True)]
     terms = sympy.Add.make_args(sympy.expand_mul(log))
     on_value = [t for t in terms if axes_of(t, tensors) == "v"]
@@ -170,7 +186,13 @@ def _log_decays(log: sympy.Expr, tensors: Mapping[str, Tensor]) -> list[Quantity
 
 
 def _without_overflow(log: sympy.Expr) -> sympy.Expr:
-    """The log-decay with no exponential in it that could become infinite."""
+    """The log-decay with no exponential in it that could become infinite.
+
+    An exponential that is a factor of the log-decay decays everything long before it overflows. One that is an argument
+    of another function may not, so there the slope ends where the value does.
+    """
+    log = stable(log)
+    rates = {factor for term in sympy.Add.make_args(log) for factor in sympy.Mul.make_args(term)}
 
     def bounded(x: sympy.Expr) -> bool:
         try:
@@ -180,7 +202,7 @@ def _without_overflow(log: sympy.Expr) -> sympy.Expr:
 
     return log.replace(
         lambda e: isinstance(e, sympy.exp) and e.free_symbols and not bounded(e.args[0]),
-        lambda e: SafeExp(e.args[0]),
+        lambda e: SafeExp(e.args[0]) if e in rates else sympy.exp(sympy.Min(e.args[0], SafeExp.MOST)),
     )
 
 
@@ -231,18 +253,14 @@ def linear_read(rule: StateRule) -> tuple[sympy.Expr, ...]:
 def refuse_what_is_not_lowered(spec: Spec) -> None:
     """One clear error for what a spec may say but no stage after this one can derive yet."""
     tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
+    varies = axes_of(spec.decay.log.tree, tensors) + axes_of(spec.key_weight.tree, tensors)
     gaps = {
-        "a decay that is no sum of one along the keys and one along the values": not is_separable(
-            spec.decay.log.tree, tensors
-        ),
-        "a key weight along keys and values at once": any(
-            axes_of(f, tensors) == "mv" for f in sympy.Mul.make_args(spec.key_weight.tree)
-        ),
+        "a normalizer under a decay or weight that varies along the values": spec.normalizer.kind != "none"
+        and (spec.state == "vector" or "v" in varies),
         "a query, key or value that is the same at every token": any(
             not any(t.role == "input" and t.symbol in role.tree.free_symbols for t in tensors.values())
             for role in ((spec.query, spec.key, spec.value) if spec.state == "matrix" else ())
         ),
-        "a vector state": spec.state == "vector",
         "causal: false": not spec.causal,
         "a log key weight": spec.log_key_weight,
     }
@@ -254,7 +272,7 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
                     spec.decay.log.at,
                     what,
                     "the spec is valid, but not lowered yet",
-                    "today: causal operators with a matrix state, whose decay is a product over keys and values",
+                    "today: causal operators with a real decay and a weight that is not given by its logarithm",
                 )
                 for what in found
             ]

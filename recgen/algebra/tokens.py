@@ -34,6 +34,7 @@ from recgen.algebra.program import (
     Slice,
     Swap,
     Unflatten,
+    Unrow,
     Unrows,
     Wave,
     placeholder,
@@ -151,7 +152,7 @@ class TokenStage:
             if node.level == "chunk":
                 continue
             over_time = isinstance(node.op, Contract) and node.op.over == "t"
-            if over_time or isinstance(node.op, Unrows | Accumulate) or any(a in self._late for a in node.args):
+            if over_time or isinstance(node.op, Unrow | Unrows | Accumulate) or any(a in self._late for a in node.args):
                 self._late[node] = None
             else:
                 self.values[node] = self._leaf(node) if isinstance(node.op, Leaf) else self._token_value(node)
@@ -194,7 +195,13 @@ class TokenStage:
             if source.level != "chunk":
                 self.values[node] = self._token_value(node)
             elif isinstance(node.op, Accumulate):
-                self.values[node] = _linear(np.stack([total(c[source], source.axes, "ti") for c in chunks]).sum(axis=0))
+                parts = [total(c[source], source.axes, "ti") for c in chunks]
+                nothing = np.full([self._draw.widths[a] for a in node.axes], 0, dtype=object)
+                self.values[node] = _linear(np.stack(parts).sum(axis=0) if parts else nothing)
+            elif isinstance(node.op, Unrow):
+                rows = [c[source] for c in chunks]
+                shape = [self._draw.widths[a] for a in source.axes]
+                self.values[node] = _linear(np.stack(rows) if rows else np.empty((0, *shape), dtype=object))
             else:
                 self.values[node] = _linear(_joined([c[source] for c in chunks], rows, source))
 

@@ -143,7 +143,8 @@ class Unrolled:
                 state = old[i] if rule.before else new[i]
                 parts[i] = evaluate(rule.read + rule.own, self._at(rule, t, i, state), tape)
             self.states[rule.name] = new
-            reads[sympy.Symbol(rule.read_name, real=True)] = parts.sum(axis=rule.axes.index("m"))
+            summed = parts.sum(axis=rule.axes.index("m")) if "m" in rule.axes else parts
+            reads[sympy.Symbol(rule.read_name, real=True)] = summed
         return [evaluate(self.rec.output, self._quantities(t, {"v": v}) |
                          {s: r[v] if np.ndim(r) else r for s, r in reads.items()}, tape)
                 for v in range(self.draw.widths["v"])]

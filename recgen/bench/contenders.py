@@ -37,9 +37,17 @@ def generated(module: ModuleType, size: Size, form: str = "operator", **options:
     """A form of an emitted module on its own sample inputs; `options` go to the form as they are."""
     tensors = {
         name: tensor.detach().requires_grad_(tensor.is_floating_point())
-        for name, tensor in module.sample_inputs(**asdict(size)).items()
+        for name, tensor in _sample(module, size).items()
     }
     return _both_ways(lambda: getattr(module, form)(**tensors, **options)[0], list(tensors.values()), size)
+
+
+def _sample(module: ModuleType, size: Size) -> dict[str, Tensor]:
+    """The module's sample inputs; a vector state has as many channels as there are values in all heads."""
+    sizes = asdict(size)
+    if not any("H" in axes.split() for axes in module.INPUTS.values()):
+        sizes = {"B": size.B, "T": size.T, "D": size.H * size.V}
+    return module.sample_inputs(**sizes)
 
 
 def token_loop(module: ModuleType, size: Size) -> Work:
@@ -78,6 +86,7 @@ def _both_ways(forward: Callable[[], Tensor], inputs: list[Tensor], size: Size) 
     wanted = [tensor for tensor in inputs if tensor.requires_grad]
 
     def work() -> None:
-        torch.autograd.grad(forward(), wanted, gradient)
+        output = forward()
+        torch.autograd.grad(output, wanted, gradient.view_as(output))
 
     return work

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from recgen.algebra.program import Leaf, Node, topological
 from recgen.plan.kernels import Kernel, Plan, Store
@@ -40,6 +40,7 @@ class KernelContext:
     inside: list[str]
     after: list[str]
     edges: bool
+    again: list[str] = field(default_factory=list)
 
 
 def kernel_contexts(

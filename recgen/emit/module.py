@@ -17,21 +17,23 @@ from recgen import __version__
 from recgen.algebra.derive import Derivation
 from recgen.algebra.mathtext import module_equations
 from recgen.algebra.program import Concat, Leaf, Node, Op, Slice, Unflatten, topological
-from recgen.algebra.recurrence import Recurrence
+from recgen.algebra.recurrence import Recurrence, StateRule
 from recgen.algebra.widths import changes_width, width
 from recgen.plan.kernels import Plan
 from recgen.resources import templates_dir
 from recgen.spec.axes import widths_of
 from recgen.spec.initial import Draw, LogUniform, Normal, Orthogonal, Uniform, is_random
-from recgen.spec.model import HEAD, SIZES, Spec, Tensor
+from recgen.spec.model import CHANNEL, HEAD, SIZES, Spec, Tensor
 
 from .kernel_helpers import helper_sources
 from .launch import Launch, epilogue_lines, given_lines, kernel_contexts, prologue_lines
-from .naming import is_constant
+from .layout import Layout
+from .naming import is_uniform
 from .notes import Note, Notes
 from .python_expr import PythonPrinter
 from .recurrent import recurrent_kernel
 from .reference import Reference, reference
+from .scan_module import scan_context, scan_writers
 from .torch_expr import TorchPrinter
 from .torch_lines import TorchWriter, backward_lines, forward_lines
 
@@ -41,6 +43,7 @@ FORMS = [
     ("chunk", "Chunk by chunk: linear in time, matrix products inside a chunk."),
     ("recurrent", "Token by token with nothing but the state in memory; its backward pass is the chunkwise one."),
 ]
+INDICES = {HEAD: "H", CHANNEL: "K"}  # an index that initial values may use → the axis it runs along
 STATE_WORDS = {"S": "the sum of decayed writes key valueᵀ", "z": "the sum of decayed keys"}
 
 
@@ -100,8 +103,13 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     position = {"position": "N"} if rec.rotates else {}
     extras = extra_arguments(rec)
     ref = reference(rec, first)
-    forward = forward_lines(plan.program, note, first)
-    backward = backward_lines(plan.program, plan.adjoint, note, first)
+    layout = Layout.of(rec)
+    scans = plan.factorisation == "scan"
+    if scans:
+        forward, backward = scan_writers(plan, note, first)
+    else:
+        forward = forward_lines(plan.program, note, first)
+        backward = backward_lines(plan.program, plan.adjoint, note, first)
     value = _value_input(spec)
     grads = plan.adjoint.outputs
     context = {
@@ -114,23 +122,24 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "inputs": repr({t.name: t.layout for t in spec.inputs}),
         "params": repr({t.name: t.layout for t in spec.params}),
         "rotates": rec.rotates,
+        "feature_letter": feature_letter(rec),
+        "feature_width": _feature_width(rec),
         "extras": ", ".join(extras),
         "extra_names": extras,
         "extras_in_step": "scale, position.detach().double()" if rec.rotates else "scale",
         "carried_names": [*states, *extras[1:]],
-        "states": repr({rule.field: _state_layout(rec, rule.axes) for rule in rec.states} | position),
-        "schedules": '("fused",)',
+        "states": repr({rule.field: _state_layout(rec, layout, rule.axes) for rule in rec.states} | position),
+        "schedules": '("scan",)' if scans else '("fused",)',
         "chunk_size": plan.chunk_size,
         "chunk_sizes": plan.chunk_sizes,
         "state_doc": [
-            f"{r.field}: {STATE_WORDS[r.field]} [{_state_layout(rec, r.axes).replace(' ', ', ')}]." for r in rec.states
+            f"{r.field}: {_state_words(r)} [{_state_layout(rec, layout, r.axes).replace(' ', ', ')}]."
+            for r in rec.states
         ]
         + [f"{name}: how many tokens it has seen [{axes}]." for name, axes in position.items()],
         "state_names": states,
         "state_fields": [*(rule.field for rule in rec.states), *position],
-        "state_ends": [f"{s}_end" for s in states],
         "d_states": [f"d_{s}" for s in states],
-        "d_state_starts": [f"d_{s}_start" for s in states],
         "tensor_names": names,
         "all_names": [*names, *states],
         "first": first,
@@ -139,18 +148,30 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "value_position": names.index(value),
         "decayed": bool(rec.log_decays),
         "forms": FORMS,
-        "shared_positions": tuple(k for k, t in enumerate(tensors) if t.role != "input" and "H" not in t.axes),
+        "scans": scans,
+        **_axes_context(layout, scans),
+        "shared_positions": tuple(
+            k for k, t in enumerate(tensors) if layout.heads and t.role != "input" and "H" not in t.axes
+        ),
         "whole_size": _whole_size(rec, plan),
         **_reference_context(rec, ref),
         "token_setup": size_setup(ref.nodes, tensors, first),
-        "forward_setup": _setup(forward, plan.program.nodes(), tensors, first),
+        "forward_setup": _setup(forward, plan.program.nodes(), tensors, first)[scans:],
         "forward_lines": forward.lines,
         "forward_result": forward.text.use(plan.program.outputs["o"]),
-        "backward_setup": _setup(backward, backward.nodes, tensors, first),
+        "backward_setup": _setup(backward, backward.nodes, tensors, first)[scans:],
         "backward_lines": backward.lines,
         "backward_results": [backward.text.use(grads[f"d_{n}"]) for n in names],
-        "helpers": forward.text.helpers | backward.text.helpers,
-        **_kernel_context(spec, rec, plan, note, value, states),
+        **(
+            scan_context(spec, rec, plan, note, value)
+            if scans
+            else {
+                "state_ends": [f"{s}_end" for s in states],
+                "d_state_starts": [f"d_{s}_start" for s in states],
+                "helpers": forward.text.helpers | backward.text.helpers,
+                **_kernel_context(spec, rec, plan, note, value, states),
+            }
+        ),
         **_scale_context(spec),
         **_operator_context(spec),
         "argument_docs": [_argument_doc(t) for t in tensors],
@@ -185,7 +206,7 @@ def _kernel_context(
     kernels, launches, helpers = kernel_contexts(plan, note, value, states[0], features)
     given, given_from = given_lines(plan, tensors[0].name)
     given_names = [n.name for n in plan.given]
-    recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0])
+    recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0], Layout(True))
     helpers |= more
     prologue, heads = prologue_lines((plan.forward, *plan.backward), tensors[0].name)
     epilogue, late = epilogue_lines(plan, states[0])
@@ -242,8 +263,7 @@ def _kernel_context(
         "given_names": given_names,
         "given_from": given_from,
         "given_setup": size_setup(plan.given, tensors, tensors[0].name),
-        "feature_letter": features,
-        "feature_width": _feature_width(rec),
+
         "launch_setup": complete(setup, text_of(launches[:1])),
         "launch_setup_backward": complete(setup + late_sizes, text_of(launches[1:])),
         "epilogue": epilogue,
@@ -252,8 +272,9 @@ def _kernel_context(
     }
 
 
-def _state_layout(rec: Recurrence, axes: str) -> str:
-    return " ".join(["N", "H", *({"m": feature_letter(rec), "v": "V"}[a] for a in axes)])
+def _state_layout(rec: Recurrence, layout: Layout, axes: str) -> str:
+    letters = layout.state(axes).split()
+    return " ".join(feature_letter(rec) if a == "K" else a for a in letters)
 
 
 def feature_letter(rec: Recurrence) -> str:
@@ -275,6 +296,30 @@ def _feature_width(rec: Recurrence) -> str:
     return PythonPrinter({s: f'sizes["{s.name}"]' for s in found[0].free_symbols}).text(found[0])
 
 
+def _state_words(rule: StateRule) -> str:
+    return STATE_WORDS[rule.field] if "m" in rule.axes else "the sum of decayed values"
+
+
+def _axes_context(layout: Layout, scans: bool) -> dict[str, Any]:
+    """How tensors are laid out, in words and in code."""
+    widths = list(layout.letters.values())
+    sizes = {"H": 2, "K": 16, "V": 16} if layout.heads else {"D": 32}
+    tile = "head and tile" if layout.heads else "tile"
+    return {
+        "heads": layout.heads,
+        "layout": "[batch, time, heads, width]" if layout.heads else "[batch, time, channels]",
+        "output_layout": "[B, T, H, V]" if layout.heads else "[B, T, D]",
+        "token_layout": "[B, H, …]" if layout.heads else "[B, D]",
+        "token_output_layout": "[B, H, V]" if layout.heads else "[B, D]",
+        "widths": widths,
+        "tiled_widths": widths if not scans else widths[:-1],
+        "sample_sizes": sizes,
+        "kernels_comment": f"Triton kernels of the scan: one program per chunk, {tile}, tokens in turn, all in float32."
+        if scans
+        else f"Triton kernels of the chunkwise form: one program per sequence, {tile}. State and sums are float32.",
+    }
+
+
 def _value_input(spec: Spec) -> str:
     """The input whose dtype the output takes: the first one in the value's expression."""
     used = {s.name for s in spec.value.tree.free_symbols}
@@ -285,6 +330,8 @@ def _whole_size(rec: Recurrence, plan: Plan) -> str:
     """The chunk size that holds T tokens; a pair tree needs a power of two, and plain factors a bound."""
     if plan.longest_chunk:
         return f"min({plan.longest_chunk}, max(1, tensors[0].shape[1]))"
+    if plan.factorisation == "scan":
+        return "max(1, tensors[0].shape[1])"
     return "1 << max(1, (tensors[0].shape[1] - 1).bit_length())" if rec.structure else "max(1, tensors[0].shape[1])"
 
 
@@ -324,8 +371,8 @@ def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> l
     used |= {"K" for n in below if isinstance(n.op, Leaf) and n.op.kind == "pair"}
     written_out = {a for n in below if isinstance(n.op, Concat) for a in n.args}
     written_out -= {a for n in below if not isinstance(n.op, Concat) for a in n.args}
-    if any(is_constant(n) and n not in written_out for n in below):
-        used.add("h")  # a constant is one value per head
+    if any(is_uniform(n) and n not in written_out for n in below):
+        used.add("h")  # what all heads share is still one value per head
     lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
     if any(isinstance(n.op, Leaf) and n.op.kind == "pair" for n in below):
         lines.append(f"pair = torch.arange(K, dtype=torch.float64, device={like}.device) // 2")
@@ -359,16 +406,18 @@ def _scale_context(spec: Spec) -> dict[str, Any]:
 
 def _operator_context(spec: Spec) -> dict[str, Any]:
     letters = sorted({a for t in spec.params for a in t.axes}, key="HKVMD".index)
-    names = {HEAD: "h", **{s: n for n, s in SIZES.items()}}
+    names = {HEAD: "h", CHANNEL: "k", **{s: n for n, s in SIZES.items()}}
     used = {s for t in spec.params if t.init is not None for s in t.init.tree.free_symbols}
-    letters = sorted(set(letters) | {s.name for s in used} - {"h"}, key="HKVMD".index)
+    letters = sorted(set(letters) | {s.name for s in used} - {HEAD.name, CHANNEL.name}, key="HKVMD".index)
     return {
         "param_names": [t.name for t in spec.params],
         "param_roles": [(t.name, t.role) for t in spec.params],
         "param_size_args": letters,
         "param_orthogonal": any(t.init.tree.has(Orthogonal) for t in spec.params),
         "param_draws": any(is_random(t.init.tree) for t in spec.params),
-        "initial_setup": ["h = torch.arange(H, dtype=torch.float32)"] if HEAD in used else [],
+        "initial_setup": [
+            f"{s.name} = torch.arange({size}, dtype=torch.float32)" for s, size in INDICES.items() if s in used
+        ],
         "param_inits": [(t.name, _initial_text(t, names)) for t in spec.params],
     }
 
@@ -376,17 +425,24 @@ def _operator_context(spec: Spec) -> dict[str, Any]:
 def _initial_text(tensor: Tensor, names: dict[sympy.Symbol, str]) -> str:
     """The initial value of a parameter of shape `axes`; draws become torch.rand and torch.randn of that shape."""
     shape = f"({', '.join(tensor.axes)}{',' if len(tensor.axes) == 1 else ''})"
-    head = {HEAD: names[HEAD] if tensor.axes == ("H",) else f"h[:{', None' * (len(tensor.axes) - 1)}]"}
+    indices = {s: _along(names[s], tensor, size) for s, size in INDICES.items() if size in tensor.axes}
     tree, draws = tensor.init.tree, {}
     for k, draw in enumerate(sorted(tree.atoms(Draw), key=str)):
         draws[sympy.Symbol(f"_draw{k}", real=True)] = (draw, _draw_text(draw, shape))
         tree = tree.xreplace({draw: sympy.Symbol(f"_draw{k}", real=True)})
-    scalars = {s for s in names if s != HEAD}
-    printer = TorchPrinter({**names, **head, **{s: text for s, (_, text) in draws.items()}}, scalars)
+    scalars = {s for s in names if s not in INDICES}
+    printer = TorchPrinter({**names, **indices, **{s: text for s, (_, text) in draws.items()}}, scalars)
     text = printer.text(tree)
-    if draws or HEAD in tree.free_symbols and tensor.axes == ("H",):
+    indexed = bool(set(INDICES) & tree.free_symbols)
+    if draws or indexed and len(tensor.axes) == 1:
         return text
-    return f"torch.zeros({shape}) + {text}" if HEAD in tree.free_symbols else f"torch.full({shape}, float({text}))"
+    return f"torch.zeros({shape}) + {text}" if indexed else f"torch.full({shape}, float({text}))"
+
+
+def _along(index: str, tensor: Tensor, size: str) -> str:
+    """An index along one axis of a parameter, the axes before and behind it being added."""
+    behind = len(tensor.axes) - 1 - tensor.axes.index(size)
+    return f"{index}[:{', None' * behind}]" if behind else index
 
 
 def _draw_text(draw: Draw, shape: str) -> str:

@@ -44,6 +44,11 @@ def is_constant(node: Node) -> bool:
     return isinstance(node.op, Map) and not node.args
 
 
+def is_uniform(node: Node) -> bool:
+    """A number or an expression of sizes: the same for every head, and no tensor by itself."""
+    return isinstance(node.op, Map) and all(isinstance(a.op, Leaf) and a.op.kind == "scalar" for a in node.args)
+
+
 def renamed(node: Node) -> bool:
     """Renamed rows are the rows themselves, unless they have a name of their own."""
     return isinstance(node.op, Rename) and not node.name

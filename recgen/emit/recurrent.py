@@ -15,18 +15,18 @@ from recgen.plan.kernels import Kernel
 from recgen.plan.order import Compute, statements
 
 from .launch import KernelContext, Launch, host_value
+from .layout import Layout
 from .naming import Names
-from .reference import own_factors, read_variable
+from .reference import own_factors, read_variable, splits
 from .torch_program import is_scalar
 from .triton_expr import TritonPrinter
 from .triton_lines import sizes_as_numbers
 from .triton_program import COLUMN, TritonText, broadcast, tile_axes
 
-WIDTH = {"m": "K", "v": "V"}
-CONSTANTS = ["K", "V", "CHUNK", "BM", "BV", "TILES"]
 
-
-def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[KernelContext, Launch, set[str]]:
+def recurrent_kernel(
+    rec: Recurrence, forward: Kernel, like: Launch, layout: Layout
+) -> tuple[KernelContext, Launch, set[str]]:
     """The kernel, its launch (with the buffers of the chunk form's forward launch), and the helpers it calls."""
     graph = Graph()
     nodes = {q.name: token_value(graph, q, rec.tensors, name="" if is_wide(q.expr) else q.name)
@@ -41,18 +41,18 @@ def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[Ke
     given = {n for n in nodes.values() if n.level == "token" and not is_elementwise(n)}
     own = topological(nodes.values(), given)
     moving = [n for n in own if n.level == "token" and n not in given]
-    head_values = {n for n in nodes.values() if n.level == "head"}
+    head_values = {n for n in nodes.values() if n.level == "head" and not is_scalar(n)}
     head_values |= {a for n in moving for a in n.args if a.level == "head" and not is_scalar(a)}
     for n in own:
         if n in given:
             pointers.append(names[n])
-            inside.append(f"{names[n]} = {_load(names[n], n, 'at')}")
+            inside.append(f"{names[n]} = {layout.load(f'{names[n]}_ptr', 'at', tile_axes(n, 'st'))}")
         elif n in head_values:
             pointers.append(names[n])
-            before.append(f"{names[n]} = {_load(names[n], n, 'head')}")
+            before.append(f"{names[n]} = {layout.load(f'{names[n]}_ptr', layout.head, tile_axes(n, 'st'), wide=True)}")
         elif isinstance(n.op, Leaf) and n.level == "token":
             pointers.append(n.op.name)
-            inside.append(f"{n.op.name} = {_load(n.op.name, n, 'at')}.to(tl.float32)")
+            inside.append(f"{n.op.name} = {layout.load(f'{n.op.name}_ptr', 'at', tile_axes(n, 'st'))}")
     for s in statements([n for n in nodes.values() if n not in head_values], given):
         if isinstance(s, Compute) and s.node in names:
             padded = s.node in nodes.values()
@@ -64,27 +64,28 @@ def recurrent_kernel(rec: Recurrence, forward: Kernel, like: Launch) -> tuple[Ke
     after = []
     for rule in rec.states:
         pointers.append(rule.name)
-        before.append(f"{rule.name} = {_state(rule.axes, f'{rule.name}_ptr')}")
-        after.append(_store_state(rule.name, rule.axes))
+        row, once = layout.row("sequence"), "v" not in rule.axes
+        before.append(f"{rule.name} = {layout.load(f'{rule.name}_ptr', row, rule.axes, wide=True)}")
+        after.append(layout.store(f"{rule.name}_end_ptr", row, rule.axes, rule.name, once))
     for store in forward.stores:
         pointers.append(store.name)
         axis = [a for a in store.node.axes if a != "t"]
         if axis:
-            place, mask = f"at * V + {COLUMN[axis[0]]}", f"{COLUMN[axis[0]]}_valid"
+            place, mask = f"at * {layout.widths['v']} + {COLUMN[axis[0]]}", f"{COLUMN[axis[0]]}_valid"
         else:
             place, mask = "at", "tile == 0"
         inside.append(
             f"tl.store({store.name}_ptr + {place}, {store.name}.to({store.name}_ptr.dtype.element_ty), mask={mask})"
         )
     pointers += [f"{rule.name}_end" for rule in rec.states]
-    scalars = [names[n] for n in own if is_scalar(n) and n in {a for m in moving for a in m.args}]
-    constants = [c for c in CONSTANTS if c != "CHUNK"]
+    used = {a for m in moving for a in m.args} | set(nodes.values())
+    scalars = [names[n] for n in own if is_scalar(n) and n in used]
     arguments = [
         *(f"{p}_ptr" for p in pointers),
         "offsets_ptr",
         *scalars,
-        "H",
-        *(f"{c}: tl.constexpr" for c in constants),
+        *layout.counts,
+        *(f"{c}: tl.constexpr" for c in layout.constants),
     ]
     context = KernelContext("_recurrent_forward", "", "v", False, arguments, before, inside, after, False)
     passed = [host_value(s) for s in scalars]
@@ -99,29 +100,6 @@ def _padded(text: TritonText, node: Node, value: str) -> str:
     return value if zero_when_padded(node) or not axes else f"tl.where({inside(axes)}, {value}, 0.0)"
 
 
-def _load(name: str, node: Node, at: str) -> str:
-    axes = tile_axes(node, "st")
-    if not axes:
-        return f"tl.load({name}_ptr + {at})"
-    column = COLUMN[axes[0]]
-    return f"tl.load({name}_ptr + {at} * {WIDTH[axes[0]]} + {column}, mask={column}_valid, other=0.0)"
-
-
-def _state(axes: str, pointer: str) -> str:
-    base = f"{pointer} + (sequence * H + head) * {' * '.join(WIDTH[a] for a in axes)}"
-    if len(axes) == 1:
-        return f"tl.load({base} + {COLUMN[axes]}, mask={COLUMN[axes]}_valid, other=0.0)"
-    return f"_load({base}, feature, channel, feature_valid, channel_valid, V)"
-
-
-def _store_state(name: str, axes: str) -> str:
-    base = f"{name}_end_ptr + (sequence * H + head) * {' * '.join(WIDTH[a] for a in axes)}"
-    if len(axes) == 1:
-        mask = f"{COLUMN[axes]}_valid" + ("" if axes == "v" else " & (tile == 0)")
-        return f"tl.store({base} + {COLUMN[axes]}, {name}, mask={mask})"
-    return f"_store({base}, feature, channel, feature_valid, channel_valid, V, {name})"
-
-
 def _steps(rec: Recurrence, known: dict[sympy.Symbol, tuple[str, str]]) -> tuple[list[str], set[str]]:
     lines: list[str] = []
     helpers: set[str] = set()
@@ -133,13 +111,19 @@ def _steps(rec: Recurrence, known: dict[sympy.Symbol, tuple[str, str]]) -> tuple
         helpers.update(printer.helpers)
         return result
 
+    def summed(expr: sympy.Expr, names: dict[sympy.Symbol, tuple[str, str]], axes: str) -> str:
+        value = text(expr, names, axes)
+        return f"tl.sum({value}, {axes.index('m')})" if "m" in axes else value
+
     for rule in rec.states:
         names = {**known, rule.symbol: (rule.name, rule.axes)}
         name = read_variable(rec, rule)
         update = f"{rule.name} = {text(steady_update(rule), names, rule.axes)}"
-        read = f"{name} = tl.sum({text(rule.read, names, rule.axes)}, {rule.axes.index('m')})"
+        read = f"{name} = {summed(rule.read, names, rule.axes)}"
         lines += [read, update] if rule.before else [update, read]
-        if rule.own != 0:
+        if rule.own != 0 and not splits(rule, rec):
+            lines.append(f"{name} += {summed(rule.own, names, rule.axes)}")
+        elif rule.own != 0:
             inner, outer = own_factors(rule.own, rec)
             value = f" * ({text(outer, names, 'v')})" if "v" in rule.axes else ""
             lines.append(f"{name} += tl.sum({text(inner, names, 'm')}, 0){value}")

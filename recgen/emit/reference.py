@@ -13,7 +13,9 @@ from recgen.plan.order import Compute, statements
 
 from .naming import Names
 from .torch_expr import TorchPrinter
-from .torch_program import TorchText
+from .torch_program import TorchText, is_scalar
+
+Known = dict[sympy.Symbol, tuple[str, str | None]]  # symbol → its variable, and its axes: None for a plain number
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,15 @@ def reference(rec: Recurrence, first: str) -> Reference:
     ]
     variables = [names[n] for n in nodes.values()]
     in_time = [n.level == "token" for n in nodes.values()]
-    symbols = {q.symbol: (names[nodes[q.name]], q.axes) for q in rec.quantities.values()}
+    symbols = {
+        q.symbol: (names[nodes[name]], None if is_scalar(nodes[name]) else q.axes) for name, q in rec.quantities.items()
+    }
     return Reference(lines, variables, in_time, _step_lines(rec, symbols), list(nodes.values()))
 
 
-def _step_lines(rec: Recurrence, symbols: dict[sympy.Symbol, tuple[str, str]]) -> list[str]:
+def _step_lines(rec: Recurrence, symbols: Known) -> list[str]:
     lines = []
-    reads: dict[sympy.Symbol, tuple[str, str]] = {}
+    reads: Known = {}
     for rule in rec.states:
         known = {**symbols, rule.symbol: (rule.name, rule.axes)}
         name = read_variable(rec, rule)
@@ -53,24 +57,33 @@ def _step_lines(rec: Recurrence, symbols: dict[sympy.Symbol, tuple[str, str]]) -
         read = f"{name} = {_summed(rule.read, known, rule.axes)}"
         lines += [read, update] if rule.before else [update, read]
         if rule.own != 0:
-            lines.append(f"{name} = {name} + {_own(rule.own, rec, known, rule.axes)}")
+            lines.append(f"{name} = {name} + {_own(rule, rec, known)}")
         reads[sympy.Symbol(rule.read_name, real=True)] = (name, rule.axes.replace("m", ""))
     if "o" not in {name for name, _ in reads.values()}:
         lines.append(f"o = {_text(rec.output, {**symbols, **reads}, 'v')}")
     return lines
 
 
-def _summed(expr: sympy.Expr, known: dict[sympy.Symbol, tuple[str, str]], axes: str) -> str:
-    return f"({_text(expr, known, axes)}).sum({axes.index('m') - len(axes)})"
+def _summed(expr: sympy.Expr, known: Known, axes: str) -> str:
+    text = _text(expr, known, axes)
+    return f"({text}).sum({axes.index('m') - len(axes)})" if "m" in axes else text
 
 
-def _own(own: sympy.Expr, rec: Recurrence, known: dict[sympy.Symbol, tuple[str, str]], axes: str) -> str:
-    """The sum over the features first, then what varies along the values alone."""
-    inner, outer = own_factors(own, rec)
+def _own(rule: StateRule, rec: Recurrence, known: Known) -> str:
+    """The sum over the features first, then what varies along the values alone, where the factors allow it."""
+    if not splits(rule, rec):
+        return _summed(rule.own, known, rule.axes)
+    inner, outer = own_factors(rule.own, rec)
     total = _summed(inner, known, "m")
-    if "v" not in axes:
+    if "v" not in rule.axes:
         return total
     return f"{total}[..., None] * {_text(outer, known, 'v')}"
+
+
+def splits(rule: StateRule, rec: Recurrence) -> bool:
+    """Whether the token's own share is a sum over the features of some factors, times the others."""
+    along_both = any(q.axes == "mv" and q.symbol in rule.own.free_symbols for q in rec.quantities.values())
+    return "m" in rule.axes and not along_both
 
 
 def own_factors(own: sympy.Expr, rec: Recurrence) -> tuple[sympy.Expr, sympy.Expr]:
@@ -85,10 +98,10 @@ def read_variable(rec: Recurrence, rule: StateRule) -> str:
     return "o" if rec.output == sympy.Symbol(rule.read_name, real=True) else rule.read_name
 
 
-def _text(expr: sympy.Expr, names: dict[sympy.Symbol, tuple[str, str]], axes: str) -> str:
+def _text(expr: sympy.Expr, names: Known, axes: str) -> str:
     """An expression of quantities, each broadcast over the axes it does not vary along."""
 
-    def aligned(name: str, own: str) -> str:
-        return name if own == axes else f"{name}[..., {', '.join(':' if a in own else 'None' for a in axes)}]"
+    def aligned(name: str, own: str | None) -> str:
+        return name if own in (axes, None) else f"{name}[..., {', '.join(':' if a in own else 'None' for a in axes)}]"
 
     return TorchPrinter({s: aligned(*v) for s, v in names.items()}).text(expr)

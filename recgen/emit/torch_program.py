@@ -37,7 +37,7 @@ from recgen.algebra.program import (
     placeholder,
 )
 
-from .naming import Names, atom, inside, is_constant, operand
+from .naming import Names, atom, inside, is_constant, is_uniform, operand
 from .python_expr import PythonPrinter
 from .torch_expr import TorchPrinter
 
@@ -98,7 +98,7 @@ class TorchText:
         )
         text = printer.text(op.expr)
         self.helpers |= printer.helpers
-        return text if op.expr.free_symbols else f"torch.full_like(h, {text})"
+        return f"torch.full_like(h, {text})" if is_uniform(node) else text
 
     @_text.register
     def _(self, op: Add, node: Node) -> str:

@@ -24,8 +24,10 @@ from recgen.algebra.program import (
     Rectangle,
     Reduce,
     Rename,
+    Row,
     Rows,
     Segment,
+    Unrow,
     Unrows,
     placeholder,
 )
@@ -113,6 +115,14 @@ class TritonText:
         return self.use(node.args[0])
 
     @_text.register
+    def _(self, op: Row, node: Node) -> str:
+        return self.use(node.args[0])
+
+    @_text.register
+    def _(self, op: Unrow, node: Node) -> str:
+        return self.use(node.args[0])
+
+    @_text.register
     def _(self, op: Rename, node: Node) -> str:
         return self.use(node.args[0])
 
@@ -149,7 +159,7 @@ class TritonText:
 
     @_text.register
     def _(self, op: Contract, node: Node) -> str:
-        a, b = map(tile_axes, node.args)
+        a, b = (tile_axes(n, self.hidden) for n in node.args)
         x, y = map(self.use, node.args)
         if len(a) == 2 and len(b) == 2:
             self.helpers.add("_dot")
@@ -160,14 +170,14 @@ class TritonText:
 
     @_text.register
     def _(self, op: Reduce, node: Node) -> str:
-        return f"tl.sum({self.use(node.args[0])}, {tile_axes(node.args[0]).index(op.over)})"
+        return f"tl.sum({self.use(node.args[0])}, {tile_axes(node.args[0], self.hidden).index(op.over)})"
 
     @_text.register
     def _(self, op: Accumulate, node: Node) -> str:
         arg = node.args[0]
-        axes = tile_axes(arg)
+        axes = tile_axes(arg, self.hidden)
         text = self.use(arg)
-        if arg.level == "token":
+        if arg.level == "token" and axes:
             text = f"tl.where({inside(axes)}, {text}, 0.0)"
         return f"tl.sum({text}, {axes.index('t')})" if "t" in axes else text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recgen.algebra.program import AXES, Contract, Leaf, Program, Reduce, Rows, Unrows, ordered
+from recgen.algebra.program import AXES, Contract, Leaf, Program, Reduce, Row, Rows, Unrow, Unrows, ordered
 
 from .kernels import Kernel
 from .tiling import partial_values
@@ -24,7 +24,9 @@ def check_program(program: Program) -> None:
         if (
             isinstance(n.op, Rows)
             and n.args[0].level != "token"
-            or isinstance(n.op, Unrows)
+            or isinstance(n.op, Row)
+            and n.args[0].level == "chunk"
+            or isinstance(n.op, (Unrow, Unrows))
             and n.args[0].level != "chunk"
         ):
             raise PlanError(f"{n}: crosses between tokens and chunk the wrong way")

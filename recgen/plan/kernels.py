@@ -77,7 +77,7 @@ class Plan:
     """Everything the emitter needs: programs for torch, kernels and epilogue for Triton, factorisation and sizes.
 
     `chunk_sizes` are the sizes a caller may ask for, `chunk_size` the default one, and `longest_chunk` bounds the chunk
-    of the parallel form: 0 where nothing does.
+    of the parallel form: 0 where nothing does. `alone`: the runs of a scan's chunks from nothing, both ways.
     """
 
     program: Program
@@ -89,6 +89,7 @@ class Plan:
     forward: Kernel
     backward: tuple[Kernel, ...]
     epilogue: Epilogue
+    alone: tuple[Kernel, ...] = ()
 
     @property
     def given(self) -> tuple[Node, ...]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from recgen.algebra.derive import EXPONENT, Derivation
+from recgen.algebra.program import Program
 
 from .check import check_kernel, check_program
 from .fused import fused
 from .kernels import Plan
+from .scan import scan
 
 SIZES = (16, 32, 64, 128)
 PRODUCTS = 64  # rows that keep a matrix product's tiles full where one product makes all pair weights
+STEPS = 32  # tokens that follow each other in a scan: few, and few enough chunks to hand the state on through
 LEVELS = 16  # rows where every level of the pair tree costs a product: fewer levels, and the state is cheap to hand on
 
 
@@ -18,6 +21,8 @@ def plan(derivation: Derivation) -> Plan:
     program, adjoint = derivation.program, derivation.adjoint
     check_program(program)
     check_program(adjoint)
+    if derivation.factorisation == "scan":
+        return _scan_plan(program, adjoint)
     longest = _longest_chunk(derivation)
     sizes = tuple(s for s in SIZES if not longest or s <= longest)
     default = LEVELS if derivation.factorisation == "tree" else min(PRODUCTS, max(sizes))
@@ -25,6 +30,13 @@ def plan(derivation: Derivation) -> Plan:
     for kernel in (forward, *backward):
         check_kernel(kernel)
     return Plan(program, adjoint, derivation.factorisation, sizes, default, longest, forward, backward, epilogue)
+
+
+def _scan_plan(program: Program, adjoint: Program) -> Plan:
+    alone, forward, backward, epilogue = scan(program, adjoint)
+    for kernel in (*alone, forward, *backward):
+        check_kernel(kernel)
+    return Plan(program, adjoint, "scan", SIZES, STEPS, 0, forward, backward, epilogue, alone)
 
 
 def _longest_chunk(derivation: Derivation) -> int:

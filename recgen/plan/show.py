@@ -12,15 +12,21 @@ from .order import LevelLoop, statements
 AXIS = {"m": "key channels", "v": "value channels"}
 
 
+SCHEDULES = {
+    False: "fused: the carried values stay in registers, nothing is added atomically",
+    True: "scan: chunks at once, tokens in turn; the state in registers, nothing is added atomically",
+}
+
+
 def show_plan(plan: Plan) -> str:
     """Factorisation, sizes, and every kernel: what it walks, tiles, carries, reads, computes and stores."""
     lines = [
         f"pair weights   {plan.factorisation}",
         f"chunk          {plan.chunk_size} rows by default; {', '.join(map(str, plan.chunk_sizes))} on request",
-        "schedule       fused: the carried values stay in registers, nothing is added atomically",
+        f"schedule       {SCHEDULES[bool(plan.alone)]}",
     ]
-    for kernel in (plan.forward, *plan.backward):
-        lines += ["", *_kernel(kernel)]
+    for kernel in (*plan.alone, plan.forward, *plan.backward):
+        lines += ["", *_kernel(kernel, bool(plan.alone))]
     if plan.epilogue.sums:
         lines += ["", "epilogue (torch)"]
         for node, stores in plan.epilogue.sums.items():
@@ -30,17 +36,18 @@ def show_plan(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _kernel(kernel: Kernel) -> list[str]:
+def _kernel(kernel: Kernel, scan: bool) -> list[str]:
     carried = ", ".join(sorted(c.start.op.name for c in kernel.carries)) or "nothing"
     rows = [s for s in kernel.stores if not s.over_time]
+    unit, step, span = ("chunk", "token", "chunk's tokens") if scan else ("sequence", "chunk", "chunks")
     return [
         f"{kernel.name}: {kernel.purpose}",
-        f"    one program per sequence, head and tile of {AXIS[kernel.tile]}; carries {carried}",
-        f"    for each chunk{', last to first' if kernel.reverse else ''}:",
+        f"    one program per {unit}, head and tile of {AXIS[kernel.tile]}; carries {carried}",
+        f"    for each {step}{', last to first' if kernel.reverse else ''}:",
         *(f"        {line}" for line in _body(kernel)),
         *(f"        store {s.name}{' (one part per tile)' if s.kind == 'partial' else ''}" for s in rows),
         *(f"        {carry_equation(c)}" for c in kernel.carries),
-        *(f"    store {s.name}, summed over the chunks" for s in kernel.stores if s.over_time),
+        *(f"    store {s.name}, summed over the {span}" for s in kernel.stores if s.over_time),
     ]
 
 

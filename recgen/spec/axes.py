@@ -32,7 +32,7 @@ def axes_of(expr: Expr, tensors: Mapping[str, Tensor]) -> dict[str, list[Tensor]
 
 def widths_of(tensors: Mapping[str, Tensor]) -> dict[Symbol, tuple[Expression, ...]]:
     """The sizes that each tensor has inside a head, by its symbol."""
-    return {t.symbol: tuple(SIZES[a] for a in t.axes if a not in "BTH") for t in tensors.values()}
+    return {t.symbol: tuple(SIZES[a] for a in t.axes if a in SIZES and a != "H") for t in tensors.values()}
 
 
 def check_axes(

@@ -39,6 +39,9 @@ def symbol(name: str) -> sympy.Symbol:
 HEAD = sympy.Symbol("h", integer=True, nonnegative=True)
 """The head index, from 0."""
 
+CHANNEL = sympy.Symbol("k", integer=True, nonnegative=True)
+"""The index of a key channel, from 0; only initial values use it."""
+
 PAIR = sympy.Symbol("i", integer=True, nonnegative=True)
 """The index of a rotated pair of key channels, from 0; only a rotation uses it."""
 

@@ -51,6 +51,8 @@ MODULE_NAMES = frozenset(
         *("state", "tensors", "inputs", "outputs", "kept", "ends", "grid", "products", "gradients", "wanted", "form"),
         *("self", "options", "generator", "values", "dtype", "device", "tiles_m", "tiles_v", "batch"),
         *("log_decay", "position", "pair", "before", "CHUNK", "BM", "BV", "TILES", "LEVELS", "DOT", "PRECISION"),
+        *("last", "total", "totals", "scratch", "pointers", "count", "first_slot", "segments", "starts", "part"),
+        "CHANNELS",
     }
 )
 """What an emitted file imports and defines, and the variables of its functions; an argument would hide it."""

@@ -31,7 +31,7 @@ from recgen.spec.shape import SpecShape, check_shape
 from recgen.spec.source import Source, listing, near
 from recgen.spec.syntax import names_in, parse
 from recgen.spec.tensors import read_inputs, read_params
-from recgen.spec.together import check_normalizer, check_together, check_used
+from recgen.spec.together import check_features, check_gradients, check_normalizer, check_together, check_used
 from recgen.spec.tokens import ExpressionError
 from recgen.spec.write import to_yaml
 
@@ -120,10 +120,15 @@ class _Reader:
         check_together(context, shape, tensors, decay)
         check_normalizer(context, shape, tensors, decay, weight)
         findings.raise_if_any()
-        check_used(context, tensors, [expr for expr in expressions if expr],
-                   {readout.bonus, readout.skip} | {s.name for s in maps - {FEATURE}})
+        named = {readout.bonus, readout.skip}
+        check_used(context, tensors, [expr for expr in expressions if expr], named | {s.name for s in maps - {FEATURE}})
         findings.raise_if_any()
         assert decay is not None and scale is not None and query_map is not None and key_map is not None
+        if shape.state == "matrix":
+            check_features(context, tensors, query_map, key_map)
+        others = [expr for expr in (roles["value"], weight, readout.gate, rotation, decay.log) if expr]
+        check_gradients(context, tensors, others, [(roles["query"], query_map), (roles["key"], key_map)], named)
+        findings.raise_if_any()
         here = context.source.location(context.root.start)
         return Spec(
             name=shape.name,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from recgen.spec.context import Context
 from recgen.spec.expression import Scope
 from recgen.spec.initial import INITIAL
-from recgen.spec.model import HEAD, SIZES, Tensor
+from recgen.spec.model import CHANNEL, HEAD, SIZES, Tensor
 from recgen.spec.names import refuse_tensor_name
 from recgen.spec.shape import ParamShape
 from recgen.spec.values import Axes
@@ -70,8 +70,10 @@ def _check_param_axes(context: Context, name: str, axes: Axes) -> None:
 def _init_scope(name: str, axes: Axes) -> Scope:
     symbols = dict(SIZES)
     elsewhere = {}
-    if "H" in axes.letters:
-        symbols["h"] = HEAD
-    else:
-        elsewhere["h"] = (f"h is the head index, and {name} has no head axis", f"add H to the axes of {name}")
+    for letter, index, index_of, what in (("H", HEAD, "head", "head"), ("K", CHANNEL, "key channel", "key")):
+        if letter in axes.letters:
+            symbols[index.name] = index
+        else:
+            reason = f"{index.name} is the {index_of} index, and {name} has no {what} axis"
+            elsewhere[index.name] = (reason, f"add {letter} to the axes of {name}")
     return Scope(f"the initial value of {name}", symbols, elsewhere, functions=INITIAL)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from recgen.spec.axes import axes_of
+import sympy
+
+from recgen.algebra.calculus import derivative
+from recgen.algebra.widths import width
+from recgen.spec.axes import axes_of, widths_of
 from recgen.spec.context import Context
-from recgen.spec.model import Decay, Expr, Tensor
+from recgen.spec.model import FEATURE, SIZES, Decay, Expr, Tensor
 from recgen.spec.shape import SpecShape
 
 
@@ -49,6 +53,15 @@ def check_normalizer(
             context.refuse(context.key_position(key), key, f"{reason} by one sum", fix)
 
 
+def check_features(context: Context, tensors: Mapping[str, Tensor], query_map: Expr, key_map: Expr) -> None:
+    """Query and key need as many features as each other: their products are summed over them."""
+    widths = {**widths_of(tensors), FEATURE: (SIZES["K"],)}
+    query, key = (width(features.tree, widths) for features in (query_map, key_map))
+    if sympy.expand(query - key) != 0:
+        reason = f"the query has {query} features and the key {key}, and a query meets every feature of a key"
+        context.refuse(context.key_position("feature_map"), "feature_map", reason, "give both maps as many features")
+
+
 def check_used(context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], named: set[str | None]) -> None:
     """Refuses inputs and parameters on which nothing depends: they would be arguments without effect."""
     used = {symbol.name for expr in exprs for symbol in expr.tree.free_symbols} | named
@@ -57,6 +70,37 @@ def check_used(context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr
             group = "inputs" if tensor.role == "input" else "params"
             position = context.key_position(group, name)
             context.refuse(position, name, f"nothing depends on {name}", "remove it, or use it")
+
+
+def check_gradients(
+    context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], mapped: list[tuple[Expr, Expr]],
+    named: set[str | None]
+) -> None:
+    """Refuses inputs and parameters whose gradient is 0 everywhere, because all that depends on them goes in steps.
+
+    mapped: query and key, each with its feature map.
+    """
+    smooth = {name for expr in exprs for name in tensors if _slopes(expr, tensors[name].symbol)}
+    smooth |= {name for expr, features in mapped if _slopes(features, FEATURE)
+               for name in tensors if _slopes(expr, tensors[name].symbol)}
+    smooth |= {symbol.name for _, features in mapped for symbol in features.tree.free_symbols - {FEATURE}
+               if _slopes(features, symbol)} | named
+    for name, tensor in tensors.items():
+        if name not in smooth:
+            group = "inputs" if tensor.role == "input" else "params"
+            reason = f"all that depends on {name} goes in steps: its gradient is 0 everywhere"
+            fix = f"use it in an expression that changes gradually, such as sigmoid({name})"
+            context.refuse(context.key_position(group, name), name, reason, fix)
+
+
+def _slopes(expr: Expr, symbol: sympy.Symbol) -> bool:
+    """Whether the expression has a derivative other than 0; one that is not known counts as such."""
+    if symbol not in expr.tree.free_symbols:
+        return False
+    try:
+        return derivative(expr.tree, symbol) != 0
+    except (NotImplementedError, TypeError, ValueError):
+        return True
 
 
 def _fitting(tensor: Tensor, vector: bool) -> str:

@@ -122,7 +122,8 @@ class Profile:
         return dataclasses.replace(case, K=case.K + 1) if odd else case
 
     def sample(self, **sizes: Any) -> dict[str, Tensor]:
-        """The module's own `sample_inputs`, given those of `sizes` that it takes."""
+        """The module's own `sample_inputs`, given those of `sizes` that it takes; as many channels as values."""
+        sizes = {"D": sizes["V"], **sizes} if "V" in sizes else sizes
         return self.module.sample_inputs(**accepted(self.module.sample_inputs, sizes))
 
     def letters(self, B: int, T: int, H: int, K: int, V: int) -> dict[str, int]:
@@ -179,11 +180,12 @@ class Profile:
             found = self.log_decay(level)
             return math.inf if math.isnan(found) or math.isinf(found) else abs(found - log_decay)
 
-        best = min(_GRID, key=miss)
+        least = min(map(miss, _GRID))  # levels of larger size, where an activation is flat, would be no better
+        best = min((level for level in _GRID if miss(level) <= 1.01 * least), key=abs, default=0.0)
         step = max(abs(best) / 2, 0.25)
         while miss(best) > 1e-3 * abs(log_decay) and step > 1e-6:
             candidate = min((best - step, best + step), key=miss)
-            best, step = (candidate, 2 * step) if miss(candidate) < miss(best) else (best, step / 2)
+            best, step = (candidate, 2 * step) if miss(candidate) < 0.999 * miss(best) else (best, step / 2)
         return best
 
     def _final(self, tensors: Mapping[str, Tensor], initial: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:

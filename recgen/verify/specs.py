@@ -22,6 +22,8 @@ SpecDict = dict[str, Any]
 WIDTHS = {"head": "H", "key": "H K", "value": "H V", "key_value": "H K V", "channel": "D"}
 NAMES = ("g", "a", "b", "dt", "gamma", "S", "z", "N", "E", "I", "Q", "beta", "x", "C", "B", "w", "u", "D", "lam")
 UNUSED = "unused"
+WIDE = ("softmax(x)", "concat(exp(-x), x)", "concat(1, x)", "x / sqrt(sum(x ** 2) + 0.01)", "outer(x, x)",
+        "softmax(matmul(W, x))", "concat(softmax(matmul(W, x)), softmax(-matmul(W, x)))")
 INITS = ("0", "1", "-1", "0.5", "normal(0, 1)", "uniform(-1, 1)", "loguniform(0.1, 1)")
 
 
@@ -133,6 +135,9 @@ def _features(d: Drawing) -> None:
         return
 
     def one() -> str:
+        if d.chance(5):
+            wide = d.one(*WIDE)
+            return wide.replace("W", d.param("H K K")) if "W" in wide else wide
         named = d.one("elu(x) + 1", "square", "relu", "identity", "softplus", "sigmoid", "exp", "")
         if named and d.chance(2):
             return named
@@ -202,11 +207,18 @@ def specs(draw: st.DrawFn, name: str = "drawn") -> SpecDict:
         part(d)
     if d.vector:
         d.spec["state"] = "vector"
-    used = _words(d.spec)
-    inputs = {name: layout for name, layout in d.inputs.items() if name in used or name == UNUSED}
-    params = {name: param for name, param in d.params.items() if name in used}
-    declared = {"inputs": inputs, "params": params}
-    return {"name": name, **{key: value for key, value in declared.items() if value}, **d.spec}
+    return pruned({"name": name, "inputs": d.inputs, "params": d.params, **d.spec})
+
+
+def pruned(spec: SpecDict) -> SpecDict:
+    """The spec without the inputs and parameters that nothing in it names."""
+    used = _words({key: value for key, value in spec.items() if key not in ("name", "inputs", "params")}) | {UNUSED}
+    kept = {
+        group: {name: what for name, what in spec[group].items() if name in used}
+        for group in ("inputs", "params")
+        if group in spec
+    }
+    return {key: kept.get(key, value) for key, value in spec.items() if kept.get(key, value)}
 
 
 def _words(value: Any) -> set[str]:

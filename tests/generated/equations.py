@@ -33,6 +33,7 @@ class Terms:
     denominator: Callable[[Tensor], Tensor] | None = None
     bonus: Tensor | None = None
     skip: Tensor | None = None
+    vector: bool = False  # a state per channel: the channels stand where heads do, K = V = 1
     rate: Tensor | None = None  # [K/2], by which each pair (2i, 2i+1) of query and key turns from token to token
 
     def log_decay(self) -> Tensor:
@@ -55,6 +56,8 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
     B, T, H, M = key.shape
     decay = torch.exp(terms.log_decay()).expand(B, T, H, -1, -1)
     of_z = decay[..., :1].squeeze(-1) if terms.denominator else None
+    if terms.vector and state:
+        state = tuple(x[..., None, None] for x in state)
     S, *rest = state or (key.new_zeros(B, H, M, value.shape[-1]), key.new_zeros(B, H, M))
     z = rest[0] if terms.denominator else None
     outputs = []
@@ -68,6 +71,8 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
             n = terms.denominator(scale * (query[:, t] * z).sum(-1))
             o = o / (n.detach() if constant_denominator else n)[..., None]
         outputs.append(o if terms.skip is None else o + terms.skip[:, t])
+    if terms.vector:
+        return torch.stack(outputs, 1)[..., 0], (S[..., 0, 0],)
     return torch.stack(outputs, 1), (S, *(() if z is None else (z,)), *(n + T for n in seen))
 
 
@@ -201,9 +206,27 @@ def hedgehog(q: Tensor, k: Tensor, v: Tensor, W: Tensor) -> Terms:
     return Terms(features(q), features(k), v, denominator=lambda n: n + 1e-6)
 
 
+def _per_channel(value: Tensor, log_decay: Tensor) -> Terms:
+    """h_t = e^{ℓ_t} h_{t-1} + value_t, o_t = h_t, with value and ℓ of shape [B,T,D]."""
+    one = torch.ones_like(value)[..., None]
+    return Terms(one, one, value[..., None], log_key=log_decay[..., None], vector=True)
+
+
+def hgrn(x: Tensor, g: Tensor) -> Terms:
+    """arXiv:2311.04823: h_t = f_t h_{t-1} + (1 − f_t) x_t, f = σ(g)."""
+    return _per_channel(torch.sigmoid(-g) * x, logsigmoid(g))
+
+
+def rg_lru(x: Tensor, r: Tensor, i: Tensor, lam: Tensor) -> Terms:
+    """arXiv:2402.19427: a_t = exp(−8 softplus(Λ) σ(r_t)), h_t = a_t h_{t-1} + √(1 − a_t²) σ(i_t) x_t."""
+    log_a = -8 * softplus(lam, threshold=1e9) * torch.sigmoid(r)
+    return _per_channel(torch.sqrt(-torch.expm1(2 * log_a)) * torch.sigmoid(i) * x, log_a)
+
+
 EQUATIONS: dict[str, Callable[..., Terms]] = {f.__name__: f for f in (
     linear_attention, retnet, lightning, learned_decay, simple_gla, gated_retention, gla, gla_value, gla_outer,
-    full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog, retnet_rotary)}
+    full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog, retnet_rotary,
+    hgrn, rg_lru)}
 
 
 def published(name: str, values: dict[str, Tensor], state: State | None = None, *,

@@ -9,6 +9,7 @@ import sys
 import pytest
 import torch
 
+from recgen.verify.profile import accepted
 from tests.generated.catalogue import OPERATORS, REPRESENTATIVES, ROOT, axes, emitted, profile
 from tests.generated.inputs import draw, draw_state, value_inputs
 from tests.generated.support import relative_error
@@ -63,13 +64,17 @@ def test_imports_nothing_but_torch_triton_and_the_standard_library(name: str) ->
 @pytest.mark.parametrize("name", OPERATORS)
 def test_sample_inputs_are_what_the_operator_takes(name: str) -> None:
     module = emitted(name)
-    values = module.sample_inputs(B=3, T=5, H=2, K=4, V=6, dtype=torch.float64, seed=1)
+
+    def sample(**sizes: object) -> dict[str, torch.Tensor]:
+        return module.sample_inputs(**accepted(module.sample_inputs, sizes))
+
+    values = sample(B=3, T=5, H=2, K=4, V=6, D=6, dtype=torch.float64, seed=1)
     assert list(values) == [*module.INPUTS, *module.PARAMS]
     sizes = profile(module).letters(3, 5, 2, 4, 6)
     assert all(x.shape == tuple(sizes[a] for a in axes(module)[n]) for n, x in values.items())
     assert all(x.dtype == torch.float64 for x in values.values())
-    again = module.sample_inputs(B=3, T=5, H=2, K=4, V=6, dtype=torch.float64, seed=1)
-    other = module.sample_inputs(B=3, T=5, H=2, K=4, V=6, dtype=torch.float64, seed=2)
+    again = sample(B=3, T=5, H=2, K=4, V=6, D=6, dtype=torch.float64, seed=1)
+    other = sample(B=3, T=5, H=2, K=4, V=6, D=6, dtype=torch.float64, seed=2)
     assert all(torch.equal(values[n], again[n]) for n in values)
     assert not any(torch.equal(values[n], other[n]) for n in module.INPUTS)
     assert module.operator(**values)[0].shape == values[value_inputs(module)[0]].shape

@@ -30,7 +30,7 @@ def test_level_values_are_computed_inside_loops_only(derivation: Derivation) -> 
 
 def test_known_nodes_are_not_computed_again(derivation: Derivation) -> None:
     program = derivation.program
-    known = [n for n in program.nodes() if n.name == "key" and not isinstance(n.op, Rename)]
+    known = [n for n in program.nodes() if n.name in ("key", "decay") and not isinstance(n.op, Rename)]
     computed = [n for s in statements(program.roots(), known) if isinstance(s, Compute) for n in [s.node]]
     assert known and not set(known) & set(computed)
 

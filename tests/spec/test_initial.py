@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import sympy
 
+from recgen.errors import SpecError
+from recgen.spec import read_text
 from recgen.spec.initial import Draw, LogUniform, Normal, Uniform, is_random
 from recgen.spec.model import HEAD, SIZES
 from tests.spec.refusals import only, operator, place
@@ -68,3 +70,11 @@ def test_what_is_no_initial_value(text: str, reason: str) -> None:
 
 def test_only_an_initial_value_is_random() -> None:
     assert "only an `init` may do" in only("name: mine\nfeature_map: x + normal(0, 1)\n").reason
+
+
+def test_the_index_of_a_key_channel_is_for_parameters_with_one() -> None:
+    spec = read_text("name: x\nparams: {w: {axes: H K, init: log(k + 1) - h}}\n"
+                     "decay: {type: learned, per: key, log: -exp(w)}")
+    assert {s.name for s in spec.params[0].init.tree.free_symbols} == {"k", "h"}
+    with pytest.raises(SpecError, match="k is the key channel index, and w has no key axis"):
+        read_text("name: x\nparams: {w: {axes: H, init: log(k + 1)}}\ndecay: {type: learned, log: -exp(w)}")

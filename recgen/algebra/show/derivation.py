@@ -25,6 +25,9 @@ FACTORISATIONS = {
             " {before} part at exactly one level {level} of a tree of halves: there {i} lies in the lower and {t} in"
             " the upper half of one block, and their weight is the decay from {i} to the middle times the decay from"
             " the middle to {t}. Both are at most 1. One matrix product per level; {same} has weight 1.",
+    "scan": "No matrix product sums over pairs of tokens here: the tokens of a chunk follow each other. All chunks run"
+            " at once, first from an empty state, then from the one that is handed over: the decay of a whole chunk"
+            " times the state before it, and what the chunk leaves of an empty state.",
 }
 NO_DECAY = "There is no decay: every pair {causal} weighs 1, and the mask alone remains."
 PER_HEAD = ("The decay is one number per head, so the weights of all pairs form a matrix over {pair}, taken from sums"
@@ -112,9 +115,12 @@ def _update(w: Recurrent) -> Section:
 def _chunk(program: Program, writer: Writer) -> list[Section]:
     m = writer.style.inline
     starts = " and ".join(m(writer.style.symbol(c.name)) for c in program.carries)
-    legend = Prose(f"Rows {m('t')} and columns {m('i')} run over the tokens of one chunk."
-                   f" {starts} {_are(program)} the state at the start of the chunk, handed on by the chunk before."
-                   " Where a condition fails, the value is 0.")
+    if not any({"t", "i"} & set(n.axes) for n in program.nodes() if n.level == "chunk"):
+        legend = Prose(f"A chunk is one token {m('t')} here. {starts} {_are(program)} the state before it.")
+    else:
+        legend = Prose(f"Rows {m('t')} and columns {m('i')} run over the tokens of one chunk."
+                       f" {starts} {_are(program)} the state at the start of the chunk, handed on by the chunk before."
+                       " Where a condition fails, the value is 0.")
     sections = [Section("Chunk split", (legend, *_signs(program, writer.style)))]
     origin = Origin.of(program)
     for part in forward_parts(program, writer):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from ..program import Add, Count, Leaf, Node, Program, Rows, topological
 from ..recurrence import Recurrence
-from .layout import Equation, text_rows
+from .layout import Equation, terms, text_rows
 from .nodes import Writer, shared_names
 from .notation import style_named
 from .step import Recurrent
@@ -19,15 +19,41 @@ def module_equations(rec: Recurrence, program: Program) -> list[str]:
     nodes = program.nodes()
     decay = "; ℓ is log_decay" if rec.log_decays else ""
     counts = "; #{…} counts rows" if any(isinstance(n.op, Count) for n in nodes) else ""
+    vector = all("m" not in rule.axes for rule in rec.states)
+    where = "One step of a channel c (token t" if vector else "One step of a head (token t, feature m, value channel c"
     levels = ["s = 1, 2, 4, … up to half a chunk; B_s(t) is the block of s rows that holds t:"]
     return [
-        f"One step of a head (token t, feature m, value channel c{decay}):",
+        f"{where}{decay}):",
         *_indented([*w.quantities(), *w.updates(), *w.reading(), *w.output()]),
         "All tokens at once, from an empty state:",
         *_indented([w.mask(), *w.parallel()]),
-        f"Chunk by chunk (rows t and columns i of one chunk{counts}):",
-        *(levels if any("s" in n.axes for n in nodes) else []),
+        *(
+            _scanned(w, program)
+            if rec.scans
+            else [
+                f"Chunk by chunk (rows t and columns i of one chunk{counts}):",
+                *(levels if any("s" in n.axes for n in nodes) else []),
+                *_indented(chunk_equations(program)),
+            ]
+        ),
+    ]
+
+
+def _scanned(w: Recurrent, program: Program) -> list[str]:
+    """How a scan splits time: the tokens of a chunk in turn, and what a chunk as a whole does to the state."""
+    style = w.style
+    parts = []
+    for rule in w.rec.states:
+        start, alone = w.state(rule, ""), style.indexed(f"{rule.name}_alone", w.letters(rule.axes))
+        logs = [style.summed("t", w.quantity(q)) for q in w.rec.log_decays]
+        kept = style.product([style.exp(style.total(logs)), start]) if logs else start
+        parts.append(Equation(str(start), style.arrow, terms(style, [kept, alone])))
+    names = " and ".join(f"{rule.name}_alone" for rule in w.rec.states)
+    return [
+        "Chunk by chunk (tokens t of one chunk, one after the other):",
         *_indented(chunk_equations(program)),
+        f"What a chunk does to the state it is given, where {names} is what its tokens leave of an empty one:",
+        *_indented(parts),
     ]
 
 

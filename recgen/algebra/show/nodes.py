@@ -28,11 +28,13 @@ from ..program import (
     Rectangle,
     Reduce,
     Rename,
+    Row,
     Rows,
     Segment,
     Slice,
     Swap,
     Unflatten,
+    Unrow,
     Unrows,
     Wave,
     placeholder,
@@ -176,6 +178,16 @@ def _(op: Rows, w: Writer, node: Node, scope: Scope) -> Piece:
 
 @formula.register
 def _(op: Unrows, w: Writer, node: Node, scope: Scope) -> Piece:
+    return w.refer(node.args[0], scope)
+
+
+@formula.register
+def _(op: Row, w: Writer, node: Node, scope: Scope) -> Piece:
+    return w.refer(node.args[0], {"t": "t", **scope})
+
+
+@formula.register
+def _(op: Unrow, w: Writer, node: Node, scope: Scope) -> Piece:
     return w.refer(node.args[0], scope)
 
 

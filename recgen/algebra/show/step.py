@@ -12,7 +12,7 @@ from .nodes import LETTERS
 from .notation import Piece, Style
 from .unroll import gated
 
-AXIS = {"T": "t", "K": "m", "M": "m", "V": "v"}
+AXIS = {"T": "t", "K": "m", "M": "m", "V": "v", "D": "v"}
 
 
 class Recurrent:
@@ -108,7 +108,8 @@ class Recurrent:
             return []
         inner = [f for f in sympy.Mul.make_args(rule.own) if self._along("m", f) or not self._along("v", f)]
         outer = [f for f in sympy.Mul.make_args(rule.own) if f not in inner]
-        share = self.style.summed("m", self.style.product(self._pieces([(f, "t") for f in inner])))
+        share = self.style.product(self._pieces([(f, "t") for f in inner]))
+        share = self.style.summed("m", share) if "m" in rule.axes else share
         return [self.style.product([share, *self._pieces([(f, "t") for f in outer])]) if outer else share]
 
     def output(self) -> list[Equation]:
@@ -164,6 +165,11 @@ class Recurrent:
             inner = [p for p in (read + write) if self._along("m", p[0])]
             outer = [p for p in (read + write) if not self._along("m", p[0])]
             weight = self.mask_entry("t-1" if rule.before else "t")
+            if "m" not in rule.axes:
+                product = self.style.product([weight, *self._pieces([*read, *write])])
+                total = self.style.summed("i", product)
+                found.append(Equation(str(self.read(rule.read_name)), "=", terms(self.style, [total, *self.own(rule)])))
+                continue
             on_m = "m" in self.rec.structure
             scores = self.style.summed("m", self.style.product([*self._pieces(inner), *([weight] if on_m else [])]))
             factors = [*([] if on_m else [weight]), scores, *self._pieces(outer)]

@@ -1,0 +1,208 @@
+"""The kernels of the scan schedule as text: what each loads, computes and stores per token, and around the tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from recgen.algebra.program import Carry, Leaf, Node, topological
+from recgen.algebra.scan import log_decay_of
+from recgen.plan.kernels import Kernel, Plan, Store
+from recgen.plan.order import Compute, statements
+
+from .launch import KernelContext, Launch, host_value
+from .layout import Layout
+from .naming import Names, atom, operand
+from .notes import Note
+from .torch_program import is_scalar
+from .torch_scan import same_value
+from .triton_lines import sizes_as_numbers
+from .triton_program import EXTENT, TritonText, broadcast, tile_axes, zero_when_padded
+from .triton_program import inside as exists
+
+TAKEN = ("program", "tile", "head", "slot", "first", "last", "feature", "channel", "at", "t", "back", "step", "tokens")
+
+
+@dataclass
+class _Text:
+    """The lines of one kernel, and what it takes, in order."""
+
+    pointers: list[str] = field(default_factory=list)
+    scalars: list[str] = field(default_factory=list)
+    before: list[str] = field(default_factory=list)
+    again: list[str] = field(default_factory=list)
+    inside: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+    helpers: set[str] = field(default_factory=set)
+
+
+class TokenKernel:
+    """Writes one kernel of a scan."""
+
+    def __init__(self, kernel: Kernel, state: Carry, layout: Layout, note: Note) -> None:
+        self.kernel, self.state, self.layout, self.note = kernel, state, layout, note
+        (self.carry,) = kernel.carries
+        roots = [*kernel.roots(), *self._again_roots()]
+        log = log_decay_of(self.carry)
+        self.nodes = topological([*roots, *([log] if log is not None else [])])
+        self.names = Names(self.nodes, taken=TAKEN, alias=same_value)
+        self.names.set(sizes_as_numbers(self.nodes))
+        self.text = TritonText(self.names, hidden="st")
+        self.entering = {n.args[0] for n in self.nodes if same_value(n) and n.args[0].level == "token"}
+        self.out = _Text()
+
+    @property
+    def alone(self) -> bool:
+        """Whether the chunks start from nothing, and only their ends are wanted."""
+        return not self.kernel.stores
+
+    def _again_roots(self) -> list[Node]:
+        """What the steps of the state need, where the kernel takes them again."""
+        return [n for n in (self.state.decay, self.state.write) if n is not None] if self.kernel.edges else []
+
+    def write(self) -> tuple[KernelContext, Launch]:
+        k, out, layout = self.kernel, self.out, self.layout
+        self._load_head_values()
+        self._start()
+        known = {self.carry.start, *k.edges}
+        self._load_tokens(topological([*k.roots(), *self._log()]), out.inside)
+        self._compute([s.node for s in k.stores], known, out.inside)
+        for s in k.stores:
+            self._store(s)
+        self._advance(self.carry, known, out.inside)
+        if self.alone:
+            self._finish_alone()
+        if k.edges:
+            self._load_tokens(topological(self._again_roots()), out.again)
+            self._advance(self.state, {self.state.start}, out.again)
+        out.helpers |= self.text.helpers
+        body = "\n".join((*out.before, *out.again, *out.inside, *out.after))
+        out.helpers |= {h for h in ("_load", "_store") if f"{h}(" in body}
+        table = [*(["scratch_ptr"] if k.edges else []), "cuts_ptr"]
+        numbers = [*out.scalars, *(["rows"] if "rows" in body else []), "slots", "first_slot", *layout.counts]
+        numbers = [n for n in numbers if n not in ("slots", "first_slot") or self._uses(n, body)]
+        constants = ["CHUNK"] * bool(k.edges) + layout.constants
+        arguments = [*(f"{p}_ptr" for p in out.pointers), *table, *numbers, *(f"{c}: tl.constexpr" for c in constants)]
+        context = KernelContext(
+            k.name, k.purpose, k.tile, k.reverse, arguments, out.before, out.inside, out.after, bool(k.edges), out.again
+        )
+        given = [host_value(n) for n in out.scalars]
+        return context, Launch(k.name, [], out.pointers, given, k.tile, "")
+
+    def _uses(self, name: str, body: str) -> bool:
+        return bool(self.kernel.edges) if name == "first_slot" else "slots" in body
+
+    def _log(self) -> list[Node]:
+        log = log_decay_of(self.carry) if self.alone and not self.kernel.reverse else None
+        return [] if log is None else [log]
+
+    def _load_head_values(self) -> None:
+        """Values that are the same for every token: loaded once."""
+        read = {a for n in self.nodes if n.level != "head" for a in n.args if a.level == "head"}
+        for n in (n for n in self.nodes if n in read):
+            name = self.names.get(n)
+            if is_scalar(n):
+                self.out.scalars.append(name)
+                continue
+            self.out.pointers.append(name)
+            value = self.layout.load(f"{name}_ptr", self.layout.head, n.axes, wide=True)
+            self.out.before.append(f"{name} = {value}")
+
+    def _load_tokens(self, needed: Iterable[Node], lines: list[str]) -> None:
+        for n in needed:
+            if isinstance(n.op, Leaf) and n.level == "token":
+                axes = tile_axes(n, "st")
+                if n.op.name not in self.out.pointers:
+                    self.out.pointers.append(n.op.name)
+                lines.append(f"{n.op.name} = {self.layout.load(f'{n.op.name}_ptr', 'at', axes)}")
+
+    def _start(self) -> None:
+        """The carried value at the chunk's edge, and zeros for what is summed over its tokens."""
+        out, c = self.out, self.carry
+        name, shape = c.start.op.name, ", ".join(EXTENT[a] for a in c.axes)
+        if self.alone:
+            out.before.append(f"{name} = tl.zeros([{shape}], tl.float32)")
+            for log in self._log():
+                axes = tile_axes(log, "st")
+                zero = f"tl.zeros([{', '.join(EXTENT[a] for a in axes)}], tl.float32)" if axes else "0.0"
+                out.before.append(f"total = {zero}")
+        else:
+            for n in (*self.kernel.edges, c.start):
+                edge = n.op.name
+                out.pointers.append(f"{edge}_edges")
+                value = self.layout.load(f"{edge}_edges_ptr", self.layout.row("slot"), n.axes, wide=True)
+                out.before.append(f"{edge} = {value}")
+        for s in self.kernel.stores:
+            if s.over_time:
+                axes = s.node.axes
+                zero = f"tl.zeros([{', '.join(EXTENT[a] for a in axes)}], tl.float32)" if axes else "0.0"
+                out.before.append(f"{s.name} = {zero}")
+
+    def _compute(self, roots: list[Node], known: set[Node], lines: list[str]) -> None:
+        """Statements for the roots; what they have computed is known afterwards."""
+        for s in statements(roots, known):
+            if not isinstance(s, Compute) or s.node not in self.names or s.node.level == "head":
+                continue
+            value = self.text.value(s.node)
+            axes = tile_axes(s.node, "st")
+            if s.node in self.entering and axes and not zero_when_padded(s.node):
+                value = f"tl.where({exists(axes)}, {value}, 0.0)"
+            lines.extend(self.note(f"{self.names[s.node]} = {value}", s.node, self.names))
+            known.add(s.node)
+
+    def _advance(self, c: Carry, known: set[Node], lines: list[str]) -> None:
+        """The step of a carried value."""
+        name = c.start.op.name
+        if c.end is not None and c.end in known:
+            lines.append(f"{name} = {self.names[c.end]}")
+            return
+        self._compute([n for n in (c.decay, c.write, *(self._log() if c is self.carry else [])) if n is not None],
+                      known, lines)
+        axes = list(c.axes)
+        if self._log() and c is self.carry:
+            lines.append(f"total += {self.text.use(self._log()[0])}")
+        write = broadcast(self.text.use(c.write), tile_axes(c.write, "st"), axes)
+        kept = name
+        if c.decay is not None:
+            decay = broadcast(self.text.use(c.decay), tile_axes(c.decay, "st"), axes)
+            kept = f"{name} * {operand(decay)}"
+        lines.append(f"{name} = {kept} + {write}")
+
+    def _store(self, s: Store) -> None:
+        out, axes = self.out, tile_axes(s.node, "st")
+        out.pointers.append(s.name)
+        value = self.text.use(s.node)
+        once = "v" not in axes
+        if s.over_time:
+            out.inside.append(f"{s.name} += {self.text.value(s.node)}")
+            row = "(tile * slots + slot)" if once else "slot"
+            out.after.append(self.layout.store(f"{s.name}_ptr", self.layout.row(row), axes, s.name))
+            return
+        row = f"(tile * rows{' * H' if self.layout.heads else ''} + at)" if once else "at"
+        converted = value if len(axes) == 2 or once else f"{atom(value)}.to({s.name}_ptr.dtype.element_ty)"
+        out.inside.append(self.layout.store(f"{s.name}_ptr", row, axes, converted))
+
+    def _finish_alone(self) -> None:
+        c, layout = self.carry, self.layout
+        name = c.start.op.name
+        self.out.pointers.append(f"{name}_edges")
+        self.out.after.append(layout.store(f"{name}_edges_ptr", layout.row("slot"), c.axes, name))
+        for log in self._log():
+            axes = tile_axes(log, "st")
+            self.out.pointers.append("totals")
+            once = "v" not in axes
+            self.out.after.append(layout.store("totals_ptr", layout.row("slot"), axes, "total", once))
+
+
+def scan_kernels(plan: Plan, layout: Layout, note: Note) -> tuple[list[KernelContext], list[Launch], set[str]]:
+    """The kernels in the order of their launch, their launches, and the helpers that they call."""
+    (state,) = plan.program.carries
+    contexts, launches, helpers = [], [], set()
+    ends, ends_backward = plan.alone
+    for kernel in (ends, plan.forward, ends_backward, *plan.backward):
+        writer = TokenKernel(kernel, state, layout, note)
+        context, launch = writer.write()
+        contexts.append(context)
+        launches.append(launch)
+        helpers |= writer.out.helpers
+    return contexts, launches, helpers

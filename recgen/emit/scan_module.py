@@ -1,0 +1,153 @@
+"""What the templates of a scanned operator need: the torch functions of a segment, the kernels and their launches."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from recgen.algebra.recurrence import Recurrence
+from recgen.algebra.scan import log_decay_of
+from recgen.plan.kernels import Plan, Store
+from recgen.spec.model import Spec
+
+from .kernel_helpers import helper_sources
+from .launch import epilogue_lines, prologue_lines
+from .layout import Layout
+from .notes import Note
+from .recurrent import recurrent_kernel
+from .scan_kernels import scan_kernels
+from .torch_program import is_scalar
+from .torch_scan import ScanWriter, segment_backward, segment_forward
+from .triton_program import broadcast
+
+
+def scan_writers(plan: Plan, note: Note, first: str) -> tuple[ScanWriter, ScanWriter]:
+    """The functions of one segment of time, forwards and backwards."""
+    return segment_forward(plan.program, note, first), segment_backward(plan.program, plan.adjoint, note, first)
+
+
+def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str) -> dict[str, Any]:
+    from .module import size_setup
+
+    layout, tensors = Layout.of(rec), (*spec.inputs, *spec.params)
+    (state,) = (rule.name for rule in rec.states)
+    kernels, launches, helpers = scan_kernels(plan, layout, note)
+    recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[1], layout)
+    prologue, heads = prologue_lines((*plan.alone, plan.forward, *plan.backward), tensors[0].name)
+    epilogue, late = epilogue_lines(plan, tensors[0].name)
+    backward = plan.backward[0]
+    widths = _holders(spec, layout)
+    setup = [
+        f"grid = _Grid(SIZE, offsets, {state}.shape[0], {', '.join(widths)})",
+        *(f"{t.name} = {t.name}.float()" for t in spec.params),
+        *size_setup([n for n in heads if not is_scalar(n)], tensors, state),
+        *prologue,
+    ]
+    buffers = [f"{s.name} = {_buffer(s, layout, value, state)}" for s in backward.stores]
+    numbers = [a for a in kernels[3].arguments if a in ("rows", "slots", "first_slot")]
+    given = {"rows": "rows", "slots": "grid.chunks", "first_slot": "first_slot"}
+    output = f"o = {_buffer(plan.forward.stores[0], layout, value, state)}"
+    late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, state)
+
+    def complete(lines: list[str], body: list[str], size: str) -> list[str]:
+        lines = [line.replace("SIZE", size) for line in lines]
+        text = "\n".join([*lines[1:], *body])
+        return [*lines, *_shapes(layout, widths, text)]
+
+    launched = [*launches[3].pointers, *launches[3].scalars, *buffers, *map(given.__getitem__, numbers)]
+    whole = f"max(1, {tensors[0].name}.shape[1])"
+    return {
+        "kernels": kernels,
+        "counts": repr([c for c in ("H", "rows", "slots", "first_slot") if any(c in k.arguments for k in kernels)]),
+        "kernel_helpers": helper_sources(helpers | more),
+        "recurrent": recurrent,
+        "recurrent_launch": recurrent_launch,
+        "launches": launches,
+        "kept": [],
+        "token_row": "t * H + head" if layout.heads else "t",
+        "launch_setup": complete(setup, [output], "size"),
+        "launch_setup_recurrent": complete(setup, [output], whole),
+        "launch_setup_backward": complete(setup + late_sizes, [*launched, *epilogue], "size"),
+        "output_buffer": output,
+        "gradient_buffers": buffers,
+        "backward_numbers": "".join(f"{n}, " for n in [*launches[3].scalars, *map(given.__getitem__, numbers)]),
+        "epilogue": epilogue,
+        "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
+        "shape_inputs": ", ".join(widths),
+        "key_shape": f"{widths[0]}.shape",
+        "value_shape": f"{widths[-1]}.shape[-1]" if layout.heads else f"{widths[-1]}.shape",
+        "totals_shape": _totals_shape(plan, layout, state),
+        "hand_over": _hand_over(plan, layout),
+        "hand_over_arguments": [*layout.counts, *(f"{c}: tl.constexpr" for c in layout.constants)],
+        **_segment_context(spec, rec, plan),
+    }
+
+
+def _segment_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
+    """The arguments and results of the functions of one segment of time."""
+    (state,) = (rule.name for rule in rec.states)
+    inputs, params = ([t.name for t in group] for group in (spec.inputs, spec.params))
+    return {
+        "forward_ends": [f"{state}_states[:, -1]"],
+        "backward_ends": [f"d_{state}_states[:, 0]"],
+        "segment_arguments": [*(f"{n}[:, part]" for n in inputs), *params],
+        "segment_gradients": [*(f"d_{n}[:, part]" for n in inputs), *(f"d_{n}_part" for n in params)],
+        "state_start": state,
+    }
+
+
+def _holders(spec: Spec, layout: Layout) -> list[str]:
+    """The first inputs that have the widths' axes."""
+    found = [next(t.name for t in spec.inputs if w in t.axes) for w in layout.letters.values()]
+    return list(dict.fromkeys(found))
+
+
+def _shapes(layout: Layout, widths: list[str], text: str) -> list[str]:
+    """The sizes that a launch refers to, read off the inputs."""
+    extra = []
+    if re.search(r"\brows\b", text):
+        extra.append("rows = batch * T")
+    if layout.heads and re.search(r"\bV\b", text):
+        extra.append(f"V = {widths[-1]}.shape[-1]")
+    letters = ("batch", "T", "H", "K") if layout.heads else ("batch", "T", "CHANNELS")
+    names = [a if re.search(rf"\b{a}\b", "\n".join([text, *extra])) else "_" for a in letters]
+    shape = [f"{', '.join(names)} = {widths[0]}.shape"] if set(names) != {"_"} else []
+    return [*shape, *extra]
+
+
+def _buffer(s: Store, layout: Layout, value: str, state: str) -> str:
+    """Where a kernel's result goes."""
+    heads = ["H"] if layout.heads else []
+    widths = [layout.widths[a] for a in s.node.axes if a != "t"]
+    if s.kind == "output":
+        shape = ", ".join(["batch", "T", *heads, *widths])
+        return f"torch.empty_like({s.name[2:]})" if s.name.startswith("d_") else f"{value}.new_empty({shape})"
+    tiles = [] if "v" in s.node.axes else ["grid.tiles"]
+    lead = ["grid.chunks"] if s.over_time else ["batch", "T"]
+    return f"{state}.new_empty({', '.join([*tiles, *lead, *heads, *widths])})"
+
+
+def _totals_shape(plan: Plan, layout: Layout, state: str) -> str:
+    log = log_decay_of(plan.program.carries[0])
+    if log is None:
+        return ""
+    if log.axes == plan.program.carries[0].axes:
+        return f"grid.chunks, *{state}.shape[1:]"
+    sizes = {"m": f"{state}.shape[2]", "v": f"{state}.shape[-1]"}
+    return ", ".join(["grid.chunks", *(["grid.heads"] if layout.heads else []), *(sizes[a] for a in log.axes)])
+
+
+def _hand_over(plan: Plan, layout: Layout) -> dict[str, str]:
+    """The lines of the kernel that hands the state from chunk to chunk."""
+    (carry,) = plan.program.carries
+    log = log_decay_of(carry)
+    axes = "".join(carry.axes)
+    at, sequence = layout.row("slot"), layout.row("sequence")
+    return {
+        "load_start": layout.load("start_ptr", sequence, axes, wide=True),
+        "load_edge": layout.load("edges_ptr", at, axes, wide=True),
+        "store_edge": layout.store("edges_ptr", at, axes, "state"),
+        "store_end": layout.store("end_ptr", sequence, axes, "state"),
+        "load_total": "" if log is None else layout.load("totals_ptr", at, log.axes, wide=True),
+        "decay": "" if log is None else broadcast("tl.exp(total)", list(log.axes), list(axes)),
+    }

@@ -1,0 +1,94 @@
+"""The space of specs, not a list of them: each drawn one is refused with a place, or proven and right in every form."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from recgen.errors import Location, Problem, SpecError
+from recgen.verify import space
+from recgen.verify.campaign import campaign, record
+from recgen.verify.space import SpecDict, judge, smaller
+from recgen.verify.specs import specs
+
+FOUND = {  # by earlier runs, each the smallest of its kind
+    "a fixed decay of sizes alone": {"decay": {"type": "fixed", "per": "head", "value": "1 - 1 / K"}},
+    "a weight per head on the value alone": {"inputs": {"lam": "B T H"}, "value": "v * lam"},
+    "a weight per head on the key alone": {"inputs": {"lam": "B T H"}, "key": "k * lam"},
+    "a query whose logarithm vanishes at 0": {"inputs": {"g": "B T H K"}, "query": "log1p(g ** 2)"},
+    "a weight that goes in steps": {
+        "inputs": {"g": "B T H"},
+        "decay": {"type": "gated", "log": "logsigmoid(g)"},
+        "key_weight": "where(g > 0, 2, 1)",
+    },
+    "a gate that goes in steps": {
+        "inputs": {"g": "B T H V"},
+        "decay": {"type": "gated", "per": "value", "log": "logsigmoid(g)"},
+        "readout": {"gate": "where(g > 0, 2, 1)"},
+    },
+    "a log-decay whose exponential is not its rate": {
+        "inputs": {"E": "B T H"}, "decay": {"type": "gated", "log": "-log1p(exp(E)) / 16"}},
+    "a log-decay with an exponential inside a logarithm": {
+        "inputs": {"E": "B T H"}, "decay": {"type": "gated", "log": "-log(1 + 0.5 * exp(E)) / 16"}},
+    "an input called x beside a feature map": {
+        "inputs": {"x": "B T H V"}, "value": "x", "feature_map": "elu(x) + 1"},
+}
+REFUSED = {
+    "a query without tokens": {"params": {"N": {"axes": "H K", "init": 0}}, "query": "N"},
+    "a value without tokens": {"params": {"N": {"axes": "H V", "init": 0}}, "value": "N"},
+    "a decay in steps": {"inputs": {"g": "B T H"}, "decay": {"type": "gated", "log": "where(g > 0, -0.5, -0.01)"}},
+    "more features of the query than of the key": {"feature_map": {"query": "concat(x, -x)", "key": "x"}},
+    "features in steps": {"feature_map": "where(2 > x, 0.5, 0.25)"},
+}
+
+
+@given(spec=specs())
+@settings(max_examples=25, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_drawn_spec_is_refused_with_a_place_or_right_in_every_form(spec: SpecDict) -> None:
+    verdict = judge(spec)
+    assert verdict.ok, verdict.reasons
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_wrong_once_is_right(name: str) -> None:
+    verdict = judge({"name": "found", **FOUND[name]}, triton=True)
+    assert verdict.kind == "verified", verdict.reasons
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_ended_in_a_crash_once_is_refused(name: str) -> None:
+    verdict = judge({"name": "refused", **REFUSED[name]})
+    assert verdict.kind in ("refused", "not lowered"), verdict
+
+
+def test_a_refusal_without_a_place_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: SpecDict) -> None:
+        raise SpecError(Problem(Location("<spec>", 1, 1), "", "no reason to be seen"))
+
+    monkeypatch.setattr(space, "read_dict", refuse)
+    assert not judge({"name": "mine"}).ok
+
+
+def test_a_wrong_form_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The torch forms of a compiler that forgets the sign of a slope."""
+    from recgen import compiler
+
+    right = compiler.compile_spec
+    monkeypatch.setattr(compiler, "compile_spec", lambda spec: right(spec).replace("d_q = scale * ", "d_q = -scale * "))
+    verdict = judge({"name": "mine"})
+    assert not verdict.ok and "gradient q" in verdict.reasons[0], verdict
+
+
+def test_a_failure_is_made_small() -> None:
+    spec = {"name": "mine", "inputs": {"g": "B T H", "b": "B T H"}, "key": "k * exp(tanh(g + 2))", "scale": "0.3"}
+    small = smaller(spec, lambda s: "tanh" in s.get("key", "") and "g" in s["key"])
+    assert list(small) == ["name", "key"]
+    assert len(small["key"]) < len(spec["key"])
+
+
+def test_a_campaign_repeats_itself_and_leaves_a_record() -> None:
+    first, second = (campaign(6, 11) for _ in range(2))
+    assert [v.spec for v in first] == [v.spec for v in second] and len(first) == 6
+    page = record(first, 11, 60)
+    assert "--specs 6 --seed 11" in page and "## What the verified ones cover" in page
