@@ -3,10 +3,12 @@
 #   PYTHON    the interpreter that .venv is made from
 #   PIP_ARGS  more arguments for pip, such as an index that serves CPU builds of torch
 #   WORKERS   test processes
+#   SELECT    more arguments for pytest, such as -m "not offline"
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 PIP_ARGS ?=
 WORKERS ?= 2
+SELECT ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +22,7 @@ demo: $(INSTALLED)  ## generate, verify and train on real text; writes demo.html
 	$(BIN)/recgen demo --out demo.html
 
 test: $(INSTALLED)  ## the whole suite, with a sample of what make compile compiles
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(SELECT)
 
 compile: $(INSTALLED)  ## every kernel at every width and dtype, for GPUs that are not here
 	OMP_NUM_THREADS=1 RECGEN_OFFLINE=all $(BIN)/python -m pytest -m offline

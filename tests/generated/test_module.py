@@ -84,8 +84,9 @@ def test_sample_inputs_are_what_the_operator_takes(name: str) -> None:
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operator_module_holds_the_parameters(name: str) -> None:
     module = emitted(name)
-    letters = {a for n in module.PARAMS for a in axes(module)[n]}
-    layer = module.Operator(**dict.fromkeys(sorted(letters), 4))
+    sizes = profile(module).letters(2, 6, 4, 4, 4)
+    letters = sorted({a for n in module.PARAMS for a in axes(module)[n]})
+    layer = module.Operator(**{a: sizes[a] for a in letters})
     assert isinstance(layer, torch.nn.Module)
     parameters = {**dict(layer.named_parameters()), **dict(layer.named_buffers())}
     assert set(parameters) == set(module.PARAMS)
