@@ -112,7 +112,7 @@ class _Reader:
         weight, is_log = read_key_weight(context, shape, tensors, decay)
         readout = read_readout(context, shape.readout, tensors, shape.state, decay)
         rotation = read_rotation(context, shape.rotation, tensors) if shape.rotation else None
-        scale = read_scale(context, shape.scale, tensors) if shape.scale else ONE
+        scale = read_scale(context, shape.scale, tensors, shape.state) if shape.scale else ONE
         normalizer = self._normalizer(shape)
         expressions = [*roles.values(), weight, readout.gate, rotation, scale]
         expressions.append(decay.log if decay else None)

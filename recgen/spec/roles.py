@@ -186,13 +186,16 @@ def read_rotation(context: Context, scalar: Scalar, tensors: Mapping[str, Tensor
     return expr
 
 
-def read_scale(context: Context, scalar: Scalar, tensors: Mapping[str, Tensor]) -> Expr | None:
-    """The factor σ of the output, from the sizes."""
+def read_scale(context: Context, scalar: Scalar, tensors: Mapping[str, Tensor], state: str) -> Expr | None:
+    """The factor σ of the output, from the sizes that this kind of state has."""
+    sizes = () if state == "vector" else ("K", "V", "H")
     elsewhere = {
         name: (f"{name} does not enter the scale, one number for all tokens and heads", "use K, V, H and numbers")
         for name in ("h", "x", "M", *tensors)
     }
-    return context.expression(scalar, Scope("the scale", {s: SIZES[s] for s in ("K", "V", "H")}, elsewhere))
+    for name in {"K", "V", "H"}.difference(sizes, tensors):
+        elsewhere[name] = (f"a vector state has channels, no heads or widths, so there is no {name}", "write a number")
+    return context.expression(scalar, Scope("the scale", {s: SIZES[s] for s in sizes}, elsewhere))
 
 
 def default_role(role: str, state: str) -> Expr:

@@ -38,6 +38,9 @@ REFUSED = {
     "a value without tokens": {"params": {"N": {"axes": "H V", "init": 0}}, "value": "N"},
     "a decay in steps": {"inputs": {"g": "B T H"}, "decay": {"type": "gated", "log": "where(g > 0, -0.5, -0.01)"}},
     "more features of the query than of the key": {"feature_map": {"query": "concat(x, -x)", "key": "x"}},
+    "a scale of widths that channels do not have": {
+        "state": "vector", "inputs": {"g": "B T D"}, "scale": "K ** -0.5",
+        "decay": {"type": "gated", "per": "channel", "log": "logsigmoid(g)"}},
     "features in steps": {"feature_map": "where(2 > x, 0.5, 0.25)"},
 }
 
