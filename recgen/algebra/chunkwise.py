@@ -19,8 +19,8 @@ How the pair weight e^{sum over i<j≤t} is represented depends on the decay alo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import sympy
 
@@ -28,10 +28,11 @@ from recgen.spec.model import PAIR, Tensor
 
 from .features import feature_value
 from .program import Carry, Graph, Node, Program
+from .recurrence import AXIS as WITHIN_HEAD
 from .recurrence import Quantity, Recurrence, affine, linear_read
 from .widths import POSITION, changes_width, is_wide
 
-AXIS = {"T": "t", "K": "m", "M": "m", "V": "v", "D": "v"}
+AXIS = {"T": "t", **WITHIN_HEAD}
 
 
 @dataclass(frozen=True)
@@ -100,16 +101,13 @@ class Decay:
         elif factorisation == "plain":
             rows = self.exp(self.through(), "decay_to_row")
             # the row's own decay does not count, so the growth from a column takes the whole of its own
-            columns = [self._column_prefix(n) for n in self.logs]
-            yield Pair(rows, tuple(g.exp(g.neg(n), name="growth_from_row") for n in columns), None, causal)
+            columns = (g.neg(n) for n in replace(self, before=False).through())
+            yield Pair(rows, self.exp(columns, "growth_from_row"), None, causal)
         else:
             rows = self.exp(self.from_middle(), "decay_from_middle")
             yield Pair(rows, self.exp(self.later("level", "to_middle"), "decay_to_middle"), None, "siblings")
             if not self.before:
                 yield Pair((), (), None, "diagonal")
-
-    def _column_prefix(self, log: Node) -> Node:
-        return Decay(self.graph, (log,), False).through()[0]
 
     def exp(self, sums: Iterable[Node], name: str) -> tuple[Node, ...]:
         return tuple(self.graph.exp(n, name=name) for n in sums)
@@ -140,7 +138,7 @@ def chunk_program(rec: Recurrence, factorisation: str) -> Program:
         own = [rows[f] for f in sympy.Mul.make_args(rule.own) if rule.own != 0]
         start = g.leaf(rule.name, "carry", rule.axes, "chunk")
         inside = [_pair_term(g, read, write, pair, rule.axes) for pair in decay.pairs(factorisation)]
-        inside += [_own_term(g, own, rule.axes)] if own else []
+        inside += [own_term(g, own, rule.axes)] if own else []
         carried = _carried_term(g, read, start, decay.exp(decay.through(), "decay_to_row"))
         reads[sympy.Symbol(rule.read_name, real=True)] = g.add(*inside, carried, name=rule.read_name)
         total = g.exp(g.add(*decay.total()), name="chunk_decay") if decay.logs else None
@@ -181,7 +179,7 @@ def _not_along(axis: str, factors: Iterable[Node]) -> list[Node]:
 def _pair_term(g: Graph, read: list[Node], write: list[Node], pair: Pair, state: str) -> Node:
     """Σ_i Σ_m read_t write_i weight(t, i): everything the rows of a chunk take from its own writes."""
     if pair.mask == "diagonal":
-        return _own_term(g, [*read, *write], state)
+        return own_term(g, [*read, *write], state)
     row_m, row_v, column_m, column_v = (_along(a, f) for f in (pair.rows, pair.columns) for a in "mv")
     left = g.mul(*_along("m", read), *row_m, name="query_weighted" if row_m else "")
     right = g.columns(g.mul(*_along("m", write), *column_m, name="key_weighted" if column_m else ""))
@@ -198,10 +196,14 @@ def _pair_term(g: Graph, read: list[Node], write: list[Node], pair: Pair, state:
     return g.reduce(term, "s", name="pairs_all") if "s" in term.axes else term
 
 
-def _own_term(g: Graph, factors: list[Node], state: str) -> Node:
-    """What a row takes from its own token: the product of its factors, summed over the features."""
-    own = g.reduce(g.mul(*_not_along("v", factors)), "m", name="self_score")
-    return g.mul(own, *_along("v", factors)) if "v" in state else own
+def own_term(g: Graph, factors: Sequence[Node], state: str) -> Node:
+    """What a row takes from its own token: summed over the features first, so far as its factors allow."""
+    if "m" not in state:
+        return g.mul(*factors)
+    if any(set("mv") <= set(f.axes) for f in factors):
+        return g.reduce(g.mul(*factors), "m")
+    score = g.reduce(g.mul(*_not_along("v", factors)), "m", name="self_score")
+    return g.mul(score, *_along("v", factors))
 
 
 def _carried_term(g: Graph, read: list[Node], start: Node, through: Iterable[Node]) -> Node:

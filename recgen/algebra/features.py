@@ -44,7 +44,6 @@ class _Builder:
     ) -> None:
         self.g = g
         self.leaves = leaves
-        self.tensors = tensors
         self.widths = widths_of(tensors)
         self.used = set(start)
         self.known: dict[sympy.Expr, Node] = {}

@@ -473,6 +473,7 @@ class Graph:
     def unflatten(self, op: Unflatten, x: Node) -> Node:
         axes = [a for a in x.axes if a != op.flatten.target]
         return self._intern(op, (x,), [*axes, *op.flatten.source], x.level, "")
+
     def advanced(self, c: Carry, name: str = "") -> Node:
         """The value that a carry hands on."""
         return self.add(c.start if c.decay is None else self.mul(c.decay, c.start), c.write, name=name)

@@ -269,7 +269,6 @@ class Reference:
         self.d_inputs = {f"d_{name}": gradient for name, gradient in inputs.items()}
         self.divisors = frozenset(domain.divisors) if isinstance(domain, Symbols) else frozenset()
 
-
     def _decay(self, rule: StateRule, unrolled: Unrolled, domain: Domain) -> Array:
         """The decay of a state over the whole sequence, along the axes of the state."""
         summed = np.full([1] * len(rule.axes), 0, dtype=object)

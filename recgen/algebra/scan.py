@@ -19,9 +19,9 @@ from dataclasses import replace
 
 import sympy
 
-from .chunkwise import token_value
+from .chunkwise import own_term, token_value
 from .program import Carry, Graph, Map, Node, Program, placeholder
-from .recurrence import Recurrence, StateRule, affine, linear_read
+from .recurrence import Recurrence, affine, linear_read
 
 
 def token_program(rec: Recurrence) -> Program:
@@ -41,7 +41,7 @@ def token_program(rec: Recurrence) -> Program:
         if not rule.before:
             carry = replace(carry, end=g.advanced(carry, name=f"{rule.name}_after"))
         read = _read(g, [here[f] for f in linear_read(rule)], start if rule.before else carry.end, rule.axes)
-        own = [_own(g, [here[f] for f in sympy.Mul.make_args(rule.own)], rule)] if rule.own != 0 else []
+        own = [own_term(g, [here[f] for f in sympy.Mul.make_args(rule.own)], rule.axes)] if rule.own != 0 else []
         reads[sympy.Symbol(rule.read_name, real=True)] = g.add(read, *own, name=rule.read_name)
         carries.append(carry)
     return Program({"o": g.unrow(g.map(rec.output, {**here, **reads}, name="o"))}, tuple(carries), g)
@@ -59,13 +59,3 @@ def log_decay_of(carry: Carry) -> Node | None:
 def _read(g: Graph, factors: Sequence[Node], state: Node, axes: str) -> Node:
     """The state times the factors, summed over the features where it has any."""
     return g.contract(g.mul(*factors), state, "m") if "m" in axes else g.mul(*factors, state)
-
-
-def _own(g: Graph, factors: Sequence[Node], rule: StateRule) -> Node:
-    """What a token reads of itself: summed over the features first, so far as its factors allow."""
-    if "m" not in rule.axes:
-        return g.mul(*factors)
-    if any(set("mv") <= set(f.axes) for f in factors):
-        return g.reduce(g.mul(*factors), "m")
-    score = g.reduce(g.mul(*(f for f in factors if "v" not in f.axes)), "m", name="self_score")
-    return g.mul(score, *(f for f in factors if "v" in f.axes))

@@ -69,9 +69,9 @@ LAYER_NAMES = frozenset(
         *("register_backward_hook", "register_buffer", "register_forward_hook", "register_forward_pre_hook"),
         *("register_full_backward_hook", "register_full_backward_pre_hook", "register_load_state_dict_post_hook"),
         *("register_load_state_dict_pre_hook", "register_module", "register_parameter"),
-        *("register_state_dict_post_hook",),
-        *("register_state_dict_pre_hook", "requires_grad_", "set_extra_state", "set_submodule", "share_memory"),
-        *("state_dict", "to", "to_empty", "train", "training", "type", "xpu", "zero_grad"),
+        *("register_state_dict_post_hook", "register_state_dict_pre_hook", "requires_grad_", "set_extra_state"),
+        *("set_submodule", "share_memory", "state_dict", "to", "to_empty", "train", "training", "type"),
+        *("xpu", "zero_grad"),
     }
 )
 """The public attributes of torch.nn.Module: a parameter of the emitted `Operator` would replace one."""

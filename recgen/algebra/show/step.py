@@ -5,14 +5,13 @@ from collections.abc import Sequence
 
 import sympy
 
+from ..chunkwise import AXIS
 from ..recurrence import Quantity, Recurrence, StateRule, affine, linear_read
 from .expressions import written
 from .layout import Equation, terms
 from .nodes import LETTERS
 from .notation import Piece, Style
 from .unroll import gated
-
-AXIS = {"T": "t", "K": "m", "M": "m", "V": "v", "D": "v"}
 
 
 class Recurrent:
