@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from sympy import Add, And, Basic, Expr, Float, Integer, Mul, Not, Number, Or, Piecewise, Pow, Rational, Rel, S, Symbol
 
+from recgen.algebra.functions import Activation
 from recgen.algebra.stable import printable
 
 
@@ -71,6 +72,8 @@ class ExpressionPrinter:
         if isinstance(node, Rel | And | Or | Not) or node in (S.true, S.false):
             return self._condition(node)
         spelling = next((self.functions[kind] for kind in type(node).__mro__ if kind in self.functions), None)
+        if spelling is None and isinstance(node, Activation):
+            return self.print(node.elementary(*node.args))
         if spelling is None:
             raise NotImplementedError(f"{type(self).__name__} cannot print {type(node).__name__}, in {node}")
         return self.call(spelling, *node.args) if isinstance(spelling, str) else spelling(self, *node.args)

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pprint import pformat
 from typing import Any
 
@@ -16,25 +16,22 @@ import sympy
 from recgen import __version__
 from recgen.algebra.derive import Derivation
 from recgen.algebra.mathtext import module_equations
-from recgen.algebra.program import Concat, Leaf, Node, Op, Slice, Unflatten, topological
+from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence, StateRule
-from recgen.algebra.widths import changes_width, width
 from recgen.plan.kernels import Plan
 from recgen.resources import templates_dir
-from recgen.spec.axes import widths_of
-from recgen.spec.initial import Draw, LogUniform, Normal, Orthogonal, Uniform, is_random
-from recgen.spec.model import CHANNEL, HEAD, SIZES, Spec, Tensor
+from recgen.spec.model import SIZES, Spec, Tensor
 
+from .initial import operator_context
 from .kernel_helpers import helper_sources
 from .launch import Launch, epilogue_lines, given_lines, kernel_contexts, prologue_lines
 from .layout import Layout
-from .naming import is_uniform
 from .notes import Note, Notes
 from .python_expr import PythonPrinter
 from .recurrent import recurrent_kernel
 from .reference import Reference, reference
 from .scan_module import scan_context, scan_writers
-from .torch_expr import TorchPrinter
+from .sizes import feature_letter, feature_width, size_setup
 from .torch_lines import TorchWriter, backward_lines, forward_lines
 
 FORMS = [
@@ -43,7 +40,6 @@ FORMS = [
     ("chunk", "Chunk by chunk: linear in time, matrix products inside a chunk."),
     ("recurrent", "Token by token with nothing but the state in memory; its backward pass is the chunkwise one."),
 ]
-INDICES = {HEAD: "H", CHANNEL: "K"}  # an index that initial values may use → the axis it runs along
 STATE_WORDS = {"S": "the sum of decayed writes key valueᵀ", "z": "the sum of decayed keys"}
 
 
@@ -123,7 +119,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "params": repr({t.name: t.layout for t in spec.params}),
         "rotates": rec.rotates,
         "feature_letter": feature_letter(rec),
-        "feature_width": _feature_width(rec),
+        "feature_width": feature_width(rec),
         "extras": ", ".join(extras),
         "extra_names": extras,
         "extras_in_step": "scale, position.detach().double()" if rec.rotates else "scale",
@@ -173,7 +169,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
             }
         ),
         **_scale_context(spec),
-        **_operator_context(spec),
+        **operator_context(spec),
         "argument_docs": [_argument_doc(t) for t in tensors],
     }
     bodies = " ".join(
@@ -263,7 +259,6 @@ def _kernel_context(
         "given_names": given_names,
         "given_from": given_from,
         "given_setup": size_setup(plan.given, tensors, tensors[0].name),
-
         "launch_setup": complete(setup, text_of(launches[:1])),
         "launch_setup_backward": complete(setup + late_sizes, text_of(launches[1:])),
         "epilogue": epilogue,
@@ -277,23 +272,9 @@ def _state_layout(rec: Recurrence, layout: Layout, axes: str) -> str:
     return " ".join(feature_letter(rec) if a == "K" else a for a in letters)
 
 
-def feature_letter(rec: Recurrence) -> str:
-    """The letter of the feature width: K, or M where the feature map changes it."""
-    return "M" if any(changes_width(q.expr) for q in rec.quantities.values()) else "K"
-
-
 def extra_arguments(rec: Recurrence) -> list[str]:
     """What the inner functions take besides tensors and states."""
     return ["scale", *(["position"] if rec.rotates else [])]
-
-
-def _feature_width(rec: Recurrence) -> str:
-    """The feature width in terms of the other sizes; nothing where a tensor has it as an axis."""
-    widths = widths_of(rec.tensors)
-    found = [width(q.expr, widths) for q in rec.quantities.values() if changes_width(q.expr)]
-    if not found or found[0] == SIZES["M"]:
-        return ""
-    return PythonPrinter({s: f'sizes["{s.name}"]' for s in found[0].free_symbols}).text(found[0])
 
 
 def _state_words(rule: StateRule) -> str:
@@ -362,38 +343,6 @@ def _setup(writer: TorchWriter, nodes: Sequence[Node], tensors: Sequence[Tensor]
     return lines
 
 
-def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> list[str]:
-    """Definitions of the head index and the sizes that head and token expressions use, in the dtype of `like`."""
-    used = {n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("index", "scalar")}
-    sizes = [w for n in topological(nodes) for w in _widths_used(n.op)]
-    used |= {s.name for w in sizes for s in w.free_symbols}
-    below = topological(nodes)
-    used |= {"K" for n in below if isinstance(n.op, Leaf) and n.op.kind == "pair"}
-    written_out = {a for n in below if isinstance(n.op, Concat) for a in n.args}
-    written_out -= {a for n in below if not isinstance(n.op, Concat) for a in n.args}
-    if any(is_uniform(n) and n not in written_out for n in below):
-        used.add("h")  # what all heads share is still one value per head
-    lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
-    if any(isinstance(n.op, Leaf) and n.op.kind == "pair" for n in below):
-        lines.append(f"pair = torch.arange(K, dtype=torch.float64, device={like}.device) // 2")
-    if "h" in used:
-        lines.append(f"h = torch.arange({_extent('H', tensors)}, dtype={like}.dtype, device={like}.device)")
-    return lines
-
-
-def _widths_used(op: Op) -> tuple[sympy.Expr, ...]:
-    """The widths that the text of an operation needs."""
-    if isinstance(op, Slice):
-        return op.start, op.concat.widths[op.index]
-    return op.flatten.widths if isinstance(op, Unflatten) else ()
-
-
-def _extent(axis: str, tensors: Sequence[Tensor]) -> str:
-    """The size of an axis, read off the first tensor that has it; counted from the end, so that it holds per token."""
-    holder = next(t for t in tensors if axis in t.axes)
-    return f"{holder.name}.shape[{holder.axes.index(axis) - len(holder.axes)}]"
-
-
 def _scale_context(spec: Spec) -> dict[str, Any]:
     printer = PythonPrinter({s: name for name, s in SIZES.items()})
     tree = spec.scale.tree
@@ -402,60 +351,6 @@ def _scale_context(spec: Spec) -> dict[str, Any]:
         "scale_text": printer.text(sympy.Float(1.0) if tree == 1 else tree),
         "scale_setup": [f'{n} = sizes["{n}"]' for n in used],
     }
-
-
-def _operator_context(spec: Spec) -> dict[str, Any]:
-    letters = sorted({a for t in spec.params for a in t.axes}, key="HKVMD".index)
-    names = {HEAD: "h", CHANNEL: "k", **{s: n for n, s in SIZES.items()}}
-    used = {s for t in spec.params if t.init is not None for s in t.init.tree.free_symbols}
-    letters = sorted(set(letters) | {s.name for s in used} - {HEAD.name, CHANNEL.name}, key="HKVMD".index)
-    return {
-        "param_names": [t.name for t in spec.params],
-        "param_roles": [(t.name, t.role) for t in spec.params],
-        "param_size_args": letters,
-        "param_orthogonal": any(t.init.tree.has(Orthogonal) for t in spec.params),
-        "param_draws": any(is_random(t.init.tree) for t in spec.params),
-        "initial_setup": [
-            f"{s.name} = torch.arange({size}, dtype=torch.float32)" for s, size in INDICES.items() if s in used
-        ],
-        "param_inits": [(t.name, _initial_text(t, names)) for t in spec.params],
-    }
-
-
-def _initial_text(tensor: Tensor, names: dict[sympy.Symbol, str]) -> str:
-    """The initial value of a parameter of shape `axes`; draws become torch.rand and torch.randn of that shape."""
-    shape = f"({', '.join(tensor.axes)}{',' if len(tensor.axes) == 1 else ''})"
-    indices = {s: _along(names[s], tensor, size) for s, size in INDICES.items() if size in tensor.axes}
-    tree, draws = tensor.init.tree, {}
-    for k, draw in enumerate(sorted(tree.atoms(Draw), key=str)):
-        draws[sympy.Symbol(f"_draw{k}", real=True)] = (draw, _draw_text(draw, shape))
-        tree = tree.xreplace({draw: sympy.Symbol(f"_draw{k}", real=True)})
-    scalars = {s for s in names if s not in INDICES}
-    printer = TorchPrinter({**names, **indices, **{s: text for s, (_, text) in draws.items()}}, scalars)
-    text = printer.text(tree)
-    indexed = bool(set(INDICES) & tree.free_symbols)
-    if draws or indexed and len(tensor.axes) == 1:
-        return text
-    return f"torch.zeros({shape}) + {text}" if indexed else f"torch.full({shape}, float({text}))"
-
-
-def _along(index: str, tensor: Tensor, size: str) -> str:
-    """An index along one axis of a parameter, the axes before and behind it being added."""
-    behind = len(tensor.axes) - 1 - tensor.axes.index(size)
-    return f"{index}[:{', None' * behind}]" if behind else index
-
-
-def _draw_text(draw: Draw, shape: str) -> str:
-    if isinstance(draw, Orthogonal):
-        std = PythonPrinter({s: n for n, s in SIZES.items()}).text(draw.args[0])
-        return f"{'' if std == '1' else f'{std} * '}_orthogonal({shape}, generator)"
-    low, high = (PythonPrinter({s: n for n, s in SIZES.items()}).text(a) for a in draw.args)
-    kind = {Uniform: "uniform", Normal: "normal", LogUniform: "loguniform"}[type(draw)]
-    if kind == "normal":
-        return f"{low} + {high} * torch.randn({shape}, generator=generator)"
-    if kind == "uniform":
-        return f"{low} + ({high} - {low}) * torch.rand({shape}, generator=generator)"
-    return f"{low} * ({high} / {low}) ** torch.rand({shape}, generator=generator)"
 
 
 def _argument_doc(tensor: Tensor) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Abs, And, Basic, E, Expr, Max, Min, Mod, Not, Or, Piecewise, Rational, S, cos, exp, log, pi, sin, tanh
 
-from recgen.algebra.functions import Elu, LogSigmoid, Relu, SafeExp, Sigmoid, Silu, Softplus
+from recgen.algebra.functions import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
 from recgen.algebra.stable import Expm1, Log1p
 from recgen.emit.expression import ExpressionPrinter, Level, Text
 
@@ -55,7 +55,6 @@ class PythonPrinter(ExpressionPrinter):
         Elu: lambda self, x: self.print(Piecewise((x, x > 0), (Expm1(x), True))),
         Sigmoid: lambda self, x: self.print(Rational(1, 2) * (1 + tanh(x / 2))),
         Silu: lambda self, x: self.print(x / 2 * (1 + tanh(x / 2))),
-        SafeExp: lambda self, x: self.print(exp(Min(x, SafeExp.MOST))),
         Softplus: lambda self, x: self.print(Max(x, 0) + Log1p(exp(-Abs(x)))),
         LogSigmoid: lambda self, x: self.print(Min(x, 0) - Log1p(exp(-Abs(x)))),
     }

@@ -16,6 +16,7 @@ from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
 from .scan_kernels import scan_kernels
+from .sizes import size_setup
 from .torch_program import is_scalar
 from .torch_scan import ScanWriter, segment_backward, segment_forward
 from .triton_program import broadcast
@@ -27,8 +28,6 @@ def scan_writers(plan: Plan, note: Note, first: str) -> tuple[ScanWriter, ScanWr
 
 
 def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str) -> dict[str, Any]:
-    from .module import size_setup
-
     layout, tensors = Layout.of(rec), (*spec.inputs, *spec.params)
     (state,) = (rule.name for rule in rec.states)
     kernels, launches, helpers = scan_kernels(plan, layout, note)

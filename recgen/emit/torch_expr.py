@@ -27,7 +27,7 @@ from sympy import (
     tanh,
 )
 
-from recgen.algebra.functions import Elu, LogSigmoid, Relu, SafeExp, Sigmoid, Silu, Softplus
+from recgen.algebra.functions import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
 from recgen.algebra.stable import Expm1, Log1p
 from recgen.emit.expression import ExpressionPrinter, Level, Text
 from recgen.emit.python_expr import PythonPrinter
@@ -112,7 +112,6 @@ class TorchPrinter(ExpressionPrinter):
         Elu: "F.elu",
         Sigmoid: "torch.sigmoid",
         Silu: "F.silu",
-        SafeExp: lambda self, x: self.print(exp(Min(x, SafeExp.MOST))),
         Softplus: lambda self, x: self.call("F.softplus", x, threshold="40"),
         LogSigmoid: "F.logsigmoid",
     }

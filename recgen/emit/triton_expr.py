@@ -29,7 +29,7 @@ from sympy import (
     tanh,
 )
 
-from recgen.algebra.functions import Elu, LogSigmoid, Relu, SafeExp, Sigmoid, Silu, Softplus
+from recgen.algebra.functions import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
 from recgen.algebra.stable import Expm1, Log1p
 from recgen.emit.expression import ExpressionPrinter, Level, Text, literal
 from recgen.emit.triton_helpers import TRITON_HELPERS, with_dependencies
@@ -127,7 +127,6 @@ class TritonPrinter(ExpressionPrinter):
         Elu: "_elu",
         Sigmoid: "tl.sigmoid",
         Silu: "_silu",
-        SafeExp: lambda self, x: self.print(exp(Min(x, SafeExp.MOST))),
         Softplus: "_softplus",
         LogSigmoid: "_logsigmoid",
     }

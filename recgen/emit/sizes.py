@@ -1,0 +1,62 @@
+"""Sizes in the emitted text: which ones an expression refers to, and where they are read off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import sympy
+
+from recgen.algebra.program import Concat, Leaf, Node, Op, Slice, Unflatten, topological
+from recgen.algebra.recurrence import Recurrence
+from recgen.algebra.widths import changes_width, width
+from recgen.spec.axes import widths_of
+from recgen.spec.model import SIZES, Tensor
+
+from .naming import is_uniform
+from .python_expr import PythonPrinter
+
+
+def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> list[str]:
+    """Definitions of the head index and the sizes that head and token expressions use, in the dtype of `like`."""
+    below = topological(nodes)
+    leaves = [n.op for n in below if isinstance(n.op, Leaf)]
+    paired = any(leaf.kind == "pair" for leaf in leaves)
+    used = {leaf.name for leaf in leaves if leaf.kind in ("index", "scalar")} | ({"K"} if paired else set())
+    used |= {s.name for n in below for w in _widths_used(n.op) for s in w.free_symbols}
+    written_out = {a for n in below if isinstance(n.op, Concat) for a in n.args}
+    written_out -= {a for n in below if not isinstance(n.op, Concat) for a in n.args}
+    if any(is_uniform(n) and n not in written_out for n in below):
+        used.add("h")  # what all heads share is still one value per head
+    lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
+    if paired:
+        lines.append(f"pair = torch.arange(K, dtype=torch.float64, device={like}.device) // 2")
+    if "h" in used:
+        lines.append(f"h = torch.arange({_extent('H', tensors)}, dtype={like}.dtype, device={like}.device)")
+    return lines
+
+
+def _widths_used(op: Op) -> tuple[sympy.Expr, ...]:
+    """The widths that the text of an operation needs."""
+    if isinstance(op, Slice):
+        return op.start, op.concat.widths[op.index]
+    return op.flatten.widths if isinstance(op, Unflatten) else ()
+
+
+def _extent(axis: str, tensors: Sequence[Tensor]) -> str:
+    """The size of an axis, read off the first tensor that has it; counted from the end, so that it holds per token."""
+    holder = next(t for t in tensors if axis in t.axes)
+    return f"{holder.name}.shape[{holder.axes.index(axis) - len(holder.axes)}]"
+
+
+def feature_letter(rec: Recurrence) -> str:
+    """The letter of the feature width: K, or M where the feature map changes it."""
+    return "M" if any(changes_width(q.expr) for q in rec.quantities.values()) else "K"
+
+
+def feature_width(rec: Recurrence) -> str:
+    """The feature width in terms of the other sizes; nothing where a tensor has it as an axis."""
+    widths = widths_of(rec.tensors)
+    found = [width(q.expr, widths) for q in rec.quantities.values() if changes_width(q.expr)]
+    if not found or found[0] == SIZES["M"]:
+        return ""
+    return PythonPrinter({s: f'sizes["{s.name}"]' for s in found[0].free_symbols}).text(found[0])
