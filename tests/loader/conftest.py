@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -30,9 +32,18 @@ def small_compiler(spec: Any) -> str:
     return SOURCE.format(name=spec.name, decay=float(sympy.exp(spec.decay.log.tree)))
 
 
+def forget() -> dict[str, ModuleType]:
+    """Forgets the modules of all specs, as a new process would not know them, and returns them."""
+    return {name: sys.modules.pop(name) for name in [*sys.modules] if name.startswith("recgen_")}
+
+
 @pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Puts the stand-in in the compiler's place; the list holds the name of each spec that it was asked for."""
+def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Puts the stand-in in the compiler's place; the list holds the name of each spec that it was asked for.
+
+    The key of a module does not tell which of the two made it, so neither sees what the other has loaded.
+    """
+    before = forget()
     asked: list[str] = []
 
     def compile_spec(spec: Any) -> str:
@@ -40,7 +51,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return small_compiler(spec)
 
     monkeypatch.setattr("recgen.compiler.compile_spec", compile_spec)
-    return asked
+    yield asked
+    forget()
+    sys.modules.update(before)
 
 
 @pytest.fixture(autouse=True)

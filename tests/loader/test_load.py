@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,25 +14,17 @@ import pytest
 
 import recgen
 from recgen.loader import cache as cache_module
+from tests.loader.conftest import forget
 
 Retention = Callable[..., dict[str, Any]]
 ONES = ([1.0] * 3,) * 3
 WANTED = {0.9: [1.0, 1.9, 2.71], 0.5: [1.0, 1.5, 1.75]}
 
 
-def forget() -> None:
-    """What a new process would not know."""
-    for name in [name for name in sys.modules if name.startswith("recgen_retention")]:
-        del sys.modules[name]
-
-
 @pytest.fixture(autouse=True)
-def new_process(compiled: list[str]) -> Iterator[None]:
-    forget()
+def new_process(compiled: list[str]) -> None:
     cache_module._warn_once.cache_clear()
     cache_module._folder_of_this_process.cache_clear()
-    yield
-    forget()
 
 
 @pytest.fixture
