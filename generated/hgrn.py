@@ -84,7 +84,7 @@ def _token_values(x, g, scale):
 def _token_step(scale, value, log_decay, S):
     """The recurrence: one token's values and the state before it → its output and the state after it."""
     S = value + torch.where(log_decay > -0.5, S * torch.expm1(log_decay) + S, S * torch.exp(log_decay.clamp(max=-0.5)))
-    o = S * scale
+    o = scale * S
     return o, S
 
 

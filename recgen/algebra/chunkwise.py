@@ -19,17 +19,18 @@ How the pair weight e^{sum over i<j≤t} is represented depends on the decay alo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import sympy
 
-from recgen.spec.model import PAIR, Tensor
+from recgen.spec.model import PAIR
 
 from .features import feature_value
 from .program import Carry, Graph, Node, Program
 from .recurrence import AXIS as WITHIN_HEAD
 from .recurrence import Quantity, Recurrence, affine, linear_read
+from .stabiliser import TRACKS
 from .widths import POSITION, changes_width, is_wide
 
 AXIS = {"T": "t", **WITHIN_HEAD}
@@ -126,7 +127,7 @@ class Pair:
 def chunk_program(rec: Recurrence, factorisation: str) -> Program:
     """The program of one chunk. factorisation: "plain" or "tree", for decays that vary inside a head."""
     g = Graph()
-    values = {q.symbol: token_value(g, q, rec.tensors) for q in rec.quantities.values()}
+    values = {q.symbol: token_value(g, q, rec) for q in rec.quantities.values()}
     rows = {s: n if n.level == "head" else g.rows(n, name=s.name) for s, n in values.items()}
     reads: dict[sympy.Symbol, Node] = {}
     carries = []
@@ -147,8 +148,9 @@ def chunk_program(rec: Recurrence, factorisation: str) -> Program:
     return Program({"o": g.unrows(g.map(rec.output, {**rows, **reads}, name="o"))}, tuple(carries), g)
 
 
-def token_value(g: Graph, q: Quantity, tensors: Mapping[str, Tensor], name: str = "") -> Node:
+def token_value(g: Graph, q: Quantity, rec: Recurrence, name: str = "") -> Node:
     """A quantity as a node of its inputs and parameters, before the sequence is cut."""
+    tensors = rec.tensors
     wide = is_wide(q.expr)
     start = "k" if changes_width(q.expr) else "m"
     bindings = {}
@@ -160,6 +162,8 @@ def token_value(g: Graph, q: Quantity, tensors: Mapping[str, Tensor], name: str 
             axes = [start if wide and a == "K" else AXIS[a] for a in t.axes if a in AXIS]
             kind, level = "input" if t.role == "input" else "param", "token" if "T" in t.axes else "head"
             bindings[s] = g.leaf(s.name, kind, axes, level)
+        elif s in TRACKS:
+            bindings[s] = g.leaf(s.name, "track", "t" + rec.tracks[s.name], "token")
         else:
             bindings[s] = g.leaf(s.name, "index" if s.name == "h" else "scalar", "", "head")
     if wide:
@@ -181,8 +185,8 @@ def _pair_term(g: Graph, read: list[Node], write: list[Node], pair: Pair, state:
     if pair.mask == "diagonal":
         return own_term(g, [*read, *write], state)
     row_m, row_v, column_m, column_v = (_along(a, f) for f in (pair.rows, pair.columns) for a in "mv")
-    left = g.mul(*_along("m", read), *row_m, name="query_weighted" if row_m else "")
-    right = g.columns(g.mul(*_along("m", write), *column_m, name="key_weighted" if column_m else ""))
+    left = g.mul(*_not_along("v", read), *row_m, name="query_weighted" if row_m else "")
+    right = g.columns(g.mul(*_not_along("v", write), *column_m, name="key_weighted" if column_m else ""))
     scores = g.contract(left, right, "m", name="similarity")
     if pair.weight is not None:
         scores = g.mul(scores, pair.weight, name="weighted")
@@ -209,14 +213,14 @@ def own_term(g: Graph, factors: Sequence[Node], state: str) -> Node:
 def _carried_term(g: Graph, read: list[Node], start: Node, through: Iterable[Node]) -> Node:
     """What the rows read from the state at the start of the chunk, decayed to the row."""
     on_query = _not_along("v", through)
-    left = g.mul(*_along("m", read), *on_query, name="query_decayed" if on_query else "")
+    left = g.mul(*_not_along("v", read), *on_query, name="query_decayed" if on_query else "")
     return g.mul(g.contract(left, start, "m"), *_along("v", through))
 
 
 def _write_term(g: Graph, write: list[Node], later: Iterable[Node], state: str) -> Node:
     """What the chunk adds to the state at its end: every write decayed from its row to the end."""
     on_key, on_value = _not_along("v", later), _along("v", later)
-    key = g.mul(*_along("m", write), *on_key, name="key_decayed" if on_key else "")
+    key = g.mul(*_not_along("v", write), *on_key, name="key_decayed" if on_key else "")
     if "v" not in state:
         return g.reduce(key, "t")
     return g.contract(key, g.mul(*_along("v", write), *on_value, name="value_decayed" if on_value else ""), "t")

@@ -71,7 +71,7 @@ class Symbols:
         self.divisors: set[frozenset] = set()
         self.grows = False
         self._generators: dict[object, int] = {}
-        self._nonzero: set[int] = set()
+        self._positive: set[int] = set()
 
     def atom(self, value: mpmath.mpf, label: str = "") -> Laurent | int:
         key = known(value)
@@ -87,7 +87,7 @@ class Symbols:
         for atom, c in log_decays(exponent):
             self.grows |= c < 0
             g = self._generator(("exp", atom), "a")
-            self._nonzero.add(g)
+            self._positive.add(g)
             monomial += c << DIGIT * g
         return Laurent({monomial: 1})
 
@@ -97,7 +97,7 @@ class Symbols:
             raise NotExact("division by zero")
         if len(terms) == 1:
             ((monomial, c),) = terms.items()
-            if any(g not in self._nonzero for g, _ in _factors(monomial)):
+            if any(g not in self._positive for g, _ in _factors(monomial)):
                 self.divisors.add(frozenset(terms.items()))
             return Laurent({-monomial: Fraction(1, c)})
         key = frozenset(terms.items())
@@ -107,9 +107,14 @@ class Symbols:
     def function(self, node: sympy.Expr, args: Sequence[Laurent | Coefficient]) -> Laurent:
         key = spelled(node, [tuple(sorted(_laurent(x).terms.items())) for x in args])
         g = self._generator(key, f"{node.func.__name__}(…)")
-        if isinstance(node, sympy.Max) and any(a.is_positive for a in node.args):
-            self._nonzero.add(g)
+        if isinstance(node, sympy.Max) and any(map(self._is_positive, args)):
+            self._positive.add(g)
         return Laurent({1 << DIGIT * g: 1})
+
+    def _is_positive(self, x: Laurent | Coefficient) -> bool:
+        """Whether it is a product of a number above 0, exponentials, and maxima with one of these."""
+        terms = list(_laurent(x).terms.items())
+        return len(terms) == 1 and terms[0][1] > 0 and all(g in self._positive for g, _ in _factors(terms[0][0]))
 
     def _generator(self, key: object, label: str) -> int:
         if key not in self._generators:

@@ -40,7 +40,8 @@ class Op:
 @dataclass(frozen=True)
 class Leaf(Op):
     """A value from outside. kind: input, param, index (of the head), scalar, carry, cotangent, position (of the token,
-    from 0), pair (index of the pair that a feature belongs to), or kept (a value that an earlier kernel stored)."""
+    from 0), track (a maximum that others are relative to), pair (index of the pair that a feature belongs to), or kept
+    (a value that an earlier kernel stored)."""
 
     name: str
     kind: str
@@ -123,8 +124,11 @@ class Rectangle(Op):
 
 @dataclass(frozen=True)
 class Mask(Op):
-    """Keep the pairs (t, i) of one relation. kind: causal (i ≤ t), strict (i < t), or siblings: i in the lower and t in
-    the upper half of one block of two halves of the tree's current level."""
+    """Keep the pairs (t, i) of one relation; what varies along one of the two alone is the same for all of the other.
+
+    kind: causal (i ≤ t), strict (i < t), or siblings: i in the lower and t in the upper half of one block of two halves
+    of the tree's current level.
+    """
 
     kind: str
 
@@ -430,9 +434,9 @@ class Graph:
         return self._intern(Rectangle(inside), (x,), ("t",), "chunk", name)
 
     def mask(self, x: Node, kind: str, name: str = "") -> Node:
-        if not {"t", "i"} <= set(x.axes):
+        if not {"t", "i"} & set(x.axes):
             raise ValueError(f"a mask keeps pairs, {x} has {x.axes}")
-        return self._intern(Mask(kind), (x,), x.axes + (("s",) if kind == "siblings" else ()), x.level, name)
+        return self._intern(Mask(kind), (x,), [*x.axes, *"ti", *("s" if kind == "siblings" else "")], x.level, name)
 
     def contract(self, a: Node, b: Node, over: str, name: str = "") -> Node:
         shared = (set(a.axes) & set(b.axes)) - {"s"}

@@ -16,15 +16,17 @@ from dataclasses import dataclass
 import sympy
 
 from recgen.errors import NotLowered, Problem
-from recgen.spec.model import Normalizer, Spec, Tensor
+from recgen.spec.model import Expr, Normalizer, Spec, Tensor
 
 from .bounds import bounds
 from .functions import SafeExp
+from .stabiliser import READ_SHIFT, SHIFT, TRACKS, Stabiliser, log_factors
 from .stable import Expm1, stable
 from .widths import POSITION, Rotate
 
 X = sympy.Symbol("x", real=True)
 SCALE = sympy.Symbol("scale", real=True)
+ONE = sympy.S.One
 AXIS = {"K": "m", "M": "m", "V": "v", "D": "v"}  # the channels of a vector state are its values
 
 
@@ -36,6 +38,7 @@ class Quantity:
     axes: str
     expr: sympy.Expr
     decays: bool = False  # a log-decay, or the part of one that varies along these axes
+    exponent: bool = False  # another value that an exponential is taken of
 
     @property
     def name(self) -> str:
@@ -72,6 +75,13 @@ class Recurrence:
     states: tuple[StateRule, ...]
     output: sympy.Expr
     tensors: Mapping[str, Tensor]
+    stabiliser: Stabiliser | None = None
+
+    @property
+    def tracks(self) -> dict[str, str]:
+        """The maxima that quantities are relative to, with their axes; they are given with the inputs."""
+        used = {s for q in self.quantities.values() for s in q.expr.free_symbols}
+        return {s.name: self.stabiliser.axes_of(s) for s in TRACKS if s in used}
 
     @property
     def log_decays(self) -> tuple[Quantity, ...]:
@@ -82,6 +92,11 @@ class Recurrence:
     def rotates(self) -> bool:
         """Whether a token's position matters, which is then part of the state."""
         return any(q.expr.has(Rotate) for q in self.quantities.values())
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the scale matters: it cancels in a ratio of sums."""
+        return any(q.expr.has(SCALE) for q in self.quantities.values())
 
     @property
     def structure(self) -> str:
@@ -106,54 +121,96 @@ def real(name: str) -> sympy.Symbol:
 def recurrence(spec: Spec) -> Recurrence:
     """The recurrence a spec states. Raises NotLowered for what the later stages cannot derive yet."""
     refuse_what_is_not_lowered(spec)
-    query, key, value, skip, gate, bonus = map(real, ("query", "key", "value", "skip", "gate", "bonus"))
     tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
-    on_key, on_value, on_both = _weights(spec.key_weight.tree, tensors)
-    matrix = spec.state == "matrix"
-    found = [
-        Quantity(
-            query, "m" if matrix else "", SCALE * _rotated(spec.query_map.tree.xreplace({X: spec.query.tree}), spec)
-        ),
-        Quantity(key, "m", on_key * _rotated(spec.key_map.tree.xreplace({X: spec.key.tree}), spec)),
-        Quantity(value, "v", on_value * spec.value.tree),
-        *_log_decays(_without_overflow(spec.decay.log.tree), tensors),
-    ]
-    if not matrix:
-        found[1:3] = [Quantity(value, "v", on_key * on_value * spec.value.tree)]
-        key = sympy.S.One
-    elif on_both != 1:
-        found.append(Quantity(weight := real("weight"), "mv", on_both))
-        value = weight * value
-    carry = sympy.exp(sympy.Add(*(q.symbol for q in found if q.decays)))
+    matrix, normalized = spec.state == "matrix", spec.normalizer.kind != "none"
+    held = _stabiliser(spec, tensors)
+    on_key, on_value, on_both = _weights(spec.key_weight.tree, tensors) if held is None else (held.weight, ONE, ONE)
+    found: dict[str, Quantity] = {}
+
+    def quantity(name: str, axes: str, expr: sympy.Expr, exponent: bool = False) -> sympy.Symbol:
+        found[name] = Quantity(real(name), axes, expr, exponent=exponent)
+        return real(name)
+
+    scale = ONE if spec.normalizer.kind == "sum" and not spec.normalizer.eps else SCALE  # a ratio of sums has none
+    query = scale * _features(spec.query_map, spec.query, spec)
+    query = query if query == ONE else quantity("query", "m" if matrix else "", query)
+    features = _features(spec.key_map, spec.key, spec)
+    if matrix:
+        key, value = quantity("key", "m", on_key * features), quantity("value", "v", on_value * spec.value.tree)
+    elif normalized:
+        key, value = on_key * on_value, quantity("value", "v", spec.value.tree)
+        key = key if key == ONE else quantity("weight", "v", key)
+    else:
+        key, value = ONE, quantity("value", "v", on_key * on_value * spec.value.tree)
+    log = _without_overflow(spec.decay.log.tree)
+    decays = _log_decays(log, tensors) if held is None else [Quantity(real("log_decay"), held.axes, log + SHIFT, True)]
+    found |= {q.name: q for q in decays}
+    if matrix and on_both != 1:
+        value = quantity("weight", "mv", on_both) * value
+    carry = sympy.exp(sympy.Add(*(q.symbol for q in decays)))
     S, z, y, n = (_free_symbol(name, spec) for name in "Szyn")
     readout, before = spec.readout, spec.readout.kind == "exclusive"
     own: sympy.Expr = sympy.S.Zero
-    if readout.bonus is not None:
-        found.append(Quantity(bonus, axes_of(real(readout.bonus), tensors), real(readout.bonus)))
-        own = query * bonus * key
+    if readout.bonus is not None and held is None:
+        own = query * quantity("bonus", axes_of(readout.bonus.tree, tensors), readout.bonus.tree) * key
+    elif readout.bonus is not None:
+        own = query * quantity(*(("bonus_key", "m") if matrix else ("bonus_weight", "v")), held.own_weight * features)
+    read = query
+    if held is not None and held.shifts_read:
+        read = query * quantity("read_weight", held.axes, sympy.exp(READ_SHIFT))
     axes = "mv" if matrix else "v"
-    states = [StateRule(S, axes, carry * S + key * value, y.name, query * S, "S", own * value, before)]
+    states = [StateRule(S, axes, carry * S + key * value, y.name, read * S, "S", own * value, before)]
     output: sympy.Expr = y
-    if spec.normalizer.kind != "none":
-        states.append(StateRule(z, "m", carry * z + key, n.name, query * z, "z", own, before))
-        output = y / _denominator(spec.normalizer, n)
+    if normalized:
+        factor = unit = ONE
+        if spec.normalizer.kind == "abs_sum" and not matrix:
+            read, own, factor = read / query, own / query, sympy.Abs(query)  # one number, the scale
+        if spec.normalizer.kind == "abs_sum":
+            read, key, own = (_size(e, found) for e in (read, key, own))
+        if held is not None and (spec.normalizer.kind != "sum" or spec.normalizer.eps):
+            unit = sympy.exp(quantity("log_unit", held.read_axes, held.log_unit, exponent=True))
+        states.append(StateRule(z, axes[0], carry * z + key, n.name, read * z, "z", own, before))
+        output = y / _denominator(spec.normalizer, factor * n, unit)
     if readout.gate is not None:
-        found.append(Quantity(gate, axes_of(readout.gate.tree, tensors), readout.gate.tree))
-        output = gate * output
+        output = quantity("gate", axes_of(readout.gate.tree, tensors), readout.gate.tree) * output
     if readout.skip is not None:
-        found.append(Quantity(skip, "v", real(readout.skip) * spec.value.tree))
-        output = output + skip
-    return Recurrence({q.name: q for q in found}, tuple(states), output, tensors)
+        output = output + quantity("skip", "v", real(readout.skip) * spec.value.tree)
+    return Recurrence(found, tuple(states), output, tensors, held)
 
 
-def _rotated(features: sympy.Expr, spec: Spec) -> sympy.Expr:
-    return features if spec.rotation is None else Rotate(features, spec.rotation.tree, POSITION)
+def _stabiliser(spec: Spec, tensors: Mapping[str, Tensor]) -> Stabiliser | None:
+    """What keeps a weight within range that is given by its logarithm; None where none is."""
+    if not spec.log_key_weight:
+        return None
+    log, weight, bonus = _without_overflow(spec.decay.log.tree), spec.key_weight.tree, spec.readout.bonus
+    log_bonus, factor = (None, ONE) if bonus is None else log_factors(bonus.tree)
+    own = None if log_bonus is None else weight + log_bonus
+    return Stabiliser(log, weight, own, factor, axes_of(log + weight, tensors), spec.readout.kind == "exclusive")
 
 
-def _denominator(normalizer: Normalizer, n: sympy.Symbol) -> sympy.Expr:
+def _features(features: Expr, of: Expr, spec: Spec) -> sympy.Expr:
+    """The feature map of a query or key, rotated where the spec says so."""
+    mapped = features.tree.xreplace({X: of.tree})
+    return mapped if spec.rotation is None else Rotate(mapped, spec.rotation.tree, POSITION)
+
+
+def _denominator(normalizer: Normalizer, n: sympy.Expr, unit: sympy.Expr) -> sympy.Expr:
+    """What the read is divided by; `unit` is what 1 is where sums are relative to a maximum."""
     if normalizer.kind == "sum":
-        return n + sympy.Rational(repr(normalizer.eps))
-    return sympy.Max(sympy.Abs(n), 1)
+        return n + sympy.Rational(repr(normalizer.eps)) * unit
+    size = sympy.Abs(n) if normalizer.kind == "max_abs" else n
+    return sympy.Max(size, sympy.Rational(repr(normalizer.floor)) * unit)
+
+
+def _size(product: sympy.Expr, found: dict[str, Quantity]) -> sympy.Expr:
+    """The absolute value of a product of quantities, each of them as a quantity of its own where it has a sign."""
+    sizes = []
+    for factor in (f for f in sympy.Mul.make_args(product) if f.free_symbols):
+        q = found[factor.name]
+        if not q.expr.is_nonnegative:
+            q = found.setdefault(f"{q.name}_size", Quantity(real(f"{q.name}_size"), q.axes, sympy.Abs(q.expr)))
+        sizes.append(q.symbol)
+    return sympy.Mul(*sizes) if product != 0 else product
 
 
 def axes_of(expr: sympy.Expr, tensors: Mapping[str, Tensor]) -> str:
@@ -247,22 +304,18 @@ def linear_read(rule: StateRule) -> tuple[sympy.Expr, ...]:
     factor = sympy.cancel(rule.read / rule.symbol)
     if factor.has(rule.symbol):
         raise ValueError(f"the read {rule.read} is not linear in {rule.symbol}: no closed form across time exists")
-    return sympy.Mul.make_args(factor)
+    return tuple(f for f in sympy.Mul.make_args(factor) if f != ONE)
 
 
 def refuse_what_is_not_lowered(spec: Spec) -> None:
     """One clear error for what a spec may say but no stage after this one can derive yet."""
     tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
-    varies = axes_of(spec.decay.log.tree, tensors) + axes_of(spec.key_weight.tree, tensors)
     gaps = {
-        "a normalizer under a decay or weight that varies along the values": spec.normalizer.kind != "none"
-        and (spec.state == "vector" or "v" in varies),
         "a query, key or value that is the same at every token": any(
             not any(t.role == "input" and t.symbol in role.tree.free_symbols for t in tensors.values())
             for role in ((spec.query, spec.key, spec.value) if spec.state == "matrix" else ())
         ),
         "causal: false": not spec.causal,
-        "a log key weight": spec.log_key_weight,
     }
     found = [what for what, missing in gaps.items() if missing]
     if found:
@@ -272,7 +325,7 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
                     spec.decay.log.at,
                     what,
                     "the spec is valid, but not lowered yet",
-                    "today: causal operators with a real decay and a weight that is not given by its logarithm",
+                    "today: causal operators with a real decay",
                 )
                 for what in found
             ]

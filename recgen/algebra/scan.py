@@ -21,13 +21,13 @@ import sympy
 
 from .chunkwise import own_term, token_value
 from .program import Carry, Graph, Map, Node, Program, placeholder
-from .recurrence import Recurrence, affine, linear_read
+from .recurrence import ONE, Recurrence, affine, linear_read
 
 
 def token_program(rec: Recurrence) -> Program:
     """The program of one token. Its values have no row axis; the log-decay is always a value of the token."""
     g = Graph()
-    values = {q.symbol: token_value(g, q, rec.tensors, name=q.name) for q in rec.quantities.values()}
+    values = {q.symbol: token_value(g, q, rec, name=q.name) for q in rec.quantities.values()}
     decays = {q.symbol for q in rec.log_decays}
     here = {s: n if n.level == "head" and s not in decays else g.row(n) for s, n in values.items()}
     reads: dict[sympy.Symbol, Node] = {}
@@ -37,7 +37,8 @@ def token_program(rec: Recurrence) -> Program:
         start = g.leaf(rule.name, "carry", rule.axes, "chunk")
         logs = [here[s] for s in sympy.Add.make_args(step.log_decay) if s != 0]
         decay = g.exp(g.add(*logs), name="decay") if logs else None
-        carry = Carry(rule.name, start, decay, g.mul(*(here[f] for f in step.write), name="write"))
+        write = g.mul(*(here[f] for f in step.write if f != ONE), name="write")
+        carry = Carry(rule.name, start, decay, g.map(ONE, {}) if write is None else write)
         if not rule.before:
             carry = replace(carry, end=g.advanced(carry, name=f"{rule.name}_after"))
         read = _read(g, [here[f] for f in linear_read(rule)], start if rule.before else carry.end, rule.axes)

@@ -20,6 +20,7 @@ from recgen.algebra.calculus import derivative
 from recgen.algebra.exact import Domain, Sum, evaluate, known
 from recgen.algebra.program import Leaf, ordered
 from recgen.algebra.recurrence import AXIS, Quantity, Recurrence, StateRule
+from recgen.algebra.stabiliser import TRACKS
 from recgen.algebra.tokens import Array, Draw, Index, filled
 from recgen.algebra.wide_values import vector_value
 from recgen.algebra.widths import POSITION, is_wide
@@ -171,7 +172,7 @@ class Unrolled:
 
         def element(index: Index) -> Tracked:
             number = precise.value(q.expr, self._numbers(q, index))
-            return tape.log_decay(number) if q.decays else \
+            return tape.log_decay(number) if q.decays or q.exponent else \
                 tape.atom(number, f"{q.name}[{','.join(map(str, index))}]")
 
         return filled(shape, element)
@@ -191,6 +192,8 @@ class Unrolled:
 
     def _axes(self, symbol: sympy.Symbol) -> tuple[str, ...]:
         tensor = self.rec.tensors.get(symbol.name) if symbol.is_integer is None else None
+        if symbol in TRACKS:
+            return ("t", *self.rec.tracks[symbol.name])
         if tensor is None:
             return ("t",) * (symbol == POSITION)
         inside = [a for a in tensor.axes if a in AXIS]
@@ -202,6 +205,8 @@ class Unrolled:
         tensor = self.rec.tensors.get(symbol.name) if symbol.is_integer is None else None
         if symbol == POSITION:
             return self.draw.leaf(Leaf("position", "position"), ("t",), self.length)
+        if symbol in TRACKS:
+            return self.draw.leaf(Leaf(symbol.name, "track"), self._axes(symbol), self.length)
         if tensor is None:
             return self.draw.leaf(Leaf(symbol.name, "index" if symbol.name == "h" else "scalar"), (), self.length)
         return self.draw.leaf(Leaf(symbol.name, "input" if tensor.role == "input" else "param"),

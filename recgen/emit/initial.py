@@ -7,17 +7,18 @@ from typing import Any
 import sympy
 
 from recgen.spec.initial import Draw, LogUniform, Normal, Orthogonal, Uniform, is_random
-from recgen.spec.model import CHANNEL, HEAD, SIZES, Spec, Tensor
+from recgen.spec.model import CHANNEL, CHANNELS, HEAD, SIZES, Spec, Tensor
 
 from .python_expr import PythonPrinter
 from .torch_expr import TorchPrinter
 
-INDICES = {HEAD: "H", CHANNEL: "K"}  # an index that initial values may use → the axis it runs along
+INDICES = {HEAD: "H", CHANNEL: "KD"}  # an index that initial values may use → the axes it may run along
+WIDTHS = {s: s.name for s in (*SIZES.values(), CHANNELS)}
 
 
 def operator_context(spec: Spec) -> dict[str, Any]:
     letters = sorted({a for t in spec.params for a in t.axes}, key="HKVMD".index)
-    names = {HEAD: "h", CHANNEL: "k", **{s: n for n, s in SIZES.items()}}
+    names = {HEAD: "h", CHANNEL: "k", **WIDTHS}
     used = {s for t in spec.params if t.init is not None for s in t.init.tree.free_symbols}
     letters = sorted(set(letters) | {s.name for s in used} - {HEAD.name, CHANNEL.name}, key="HKVMD".index)
     return {
@@ -27,7 +28,9 @@ def operator_context(spec: Spec) -> dict[str, Any]:
         "param_orthogonal": any(t.init.tree.has(Orthogonal) for t in spec.params),
         "param_draws": any(is_random(t.init.tree) for t in spec.params),
         "initial_setup": [
-            f"{s.name} = torch.arange({size}, dtype=torch.float32)" for s, size in INDICES.items() if s in used
+            f"{s.name} = torch.arange({next(a for a in axes if a in letters)}, dtype=torch.float32)"
+            for s, axes in INDICES.items()
+            if s in used
         ],
         "param_inits": [(t.name, _initial_text(t, names)) for t in spec.params],
     }
@@ -36,7 +39,7 @@ def operator_context(spec: Spec) -> dict[str, Any]:
 def _initial_text(tensor: Tensor, names: dict[sympy.Symbol, str]) -> str:
     """The initial value of a parameter of shape `axes`; draws become torch.rand and torch.randn of that shape."""
     shape = f"({', '.join(tensor.axes)}{',' if len(tensor.axes) == 1 else ''})"
-    indices = {s: _along(names[s], tensor, size) for s, size in INDICES.items() if size in tensor.axes}
+    indices = {s: _along(names[s], tensor, a) for s, axes in INDICES.items() for a in axes if a in tensor.axes}
     tree, draws = tensor.init.tree, {}
     for k, draw in enumerate(sorted(tree.atoms(Draw), key=str)):
         draws[sympy.Symbol(f"_draw{k}", real=True)] = (draw, _draw_text(draw, shape))
@@ -58,9 +61,9 @@ def _along(index: str, tensor: Tensor, size: str) -> str:
 
 def _draw_text(draw: Draw, shape: str) -> str:
     if isinstance(draw, Orthogonal):
-        std = PythonPrinter({s: n for n, s in SIZES.items()}).text(draw.args[0])
+        std = PythonPrinter(WIDTHS).text(draw.args[0])
         return f"{'' if std == '1' else f'{std} * '}_orthogonal({shape}, generator)"
-    low, high = (PythonPrinter({s: n for n, s in SIZES.items()}).text(a) for a in draw.args)
+    low, high = (PythonPrinter(WIDTHS).text(a) for a in draw.args)
     kind = {Uniform: "uniform", Normal: "normal", LogUniform: "loguniform"}[type(draw)]
     if kind == "normal":
         return f"{low} + {high} * torch.randn({shape}, generator=generator)"

@@ -29,7 +29,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class KernelContext:
-    """A kernel for the template: its signature and its body."""
+    """A kernel for the template: its signature and its body.
+
+    again: the steps of `states`, which a kernel that walks back takes first.
+    """
 
     name: str
     purpose: str
@@ -41,6 +44,7 @@ class KernelContext:
     after: list[str]
     edges: bool
     again: list[str] = field(default_factory=list)
+    states: list[str] = field(default_factory=list)
 
 
 def kernel_contexts(

@@ -26,6 +26,7 @@ from .initial import operator_context
 from .kernel_helpers import helper_sources
 from .launch import Launch, epilogue_lines, given_lines, kernel_contexts, prologue_lines
 from .layout import Layout
+from .maxima import maxima_context, maximum_layout
 from .notes import Note, Notes
 from .python_expr import PythonPrinter
 from .recurrent import recurrent_kernel
@@ -97,6 +98,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     first = names[0]
     states = [rule.name for rule in rec.states]
     position = {"position": "N"} if rec.rotates else {}
+    maximum = maximum_layout(rec, Layout.of(rec))
     extras = extra_arguments(rec)
     ref = reference(rec, first)
     layout = Layout.of(rec)
@@ -118,13 +120,15 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "inputs": repr({t.name: t.layout for t in spec.inputs}),
         "params": repr({t.name: t.layout for t in spec.params}),
         "rotates": rec.rotates,
+        "scaled": rec.scaled,
         "feature_letter": feature_letter(rec),
         "feature_width": feature_width(rec),
         "extras": ", ".join(extras),
         "extra_names": extras,
-        "extras_in_step": "scale, position.detach().double()" if rec.rotates else "scale",
-        "carried_names": [*states, *extras[1:]],
-        "states": repr({rule.field: _state_layout(rec, layout, rule.axes) for rule in rec.states} | position),
+        "extras_in_step": ", ".join("position.detach().double()" if e == "position" else e for e in extras),
+        "extras_of_document": [e if e == "scale" else f"{e}[:, start:end]" for e in extras],
+        "carried_names": [*states, *maximum, *position],
+        "states": repr({rule.field: _state_layout(rec, layout, rule.axes) for rule in rec.states} | maximum | position),
         "schedules": '("scan",)' if scans else '("fused",)',
         "chunk_size": plan.chunk_size,
         "chunk_sizes": plan.chunk_sizes,
@@ -132,9 +136,14 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
             f"{r.field}: {_state_words(r)} [{_state_layout(rec, layout, r.axes).replace(' ', ', ')}]."
             for r in rec.states
         ]
+        + [
+            f"{name}: the largest logarithm of a weight so far, decayed: the sums are in units of its exponential "
+            f"[{axes.replace(' ', ', ')}]."
+            for name, axes in maximum.items()
+        ]
         + [f"{name}: how many tokens it has seen [{axes}]." for name, axes in position.items()],
         "state_names": states,
-        "state_fields": [*(rule.field for rule in rec.states), *position],
+        "state_fields": [*(rule.field for rule in rec.states), *maximum, *position],
         "d_states": [f"d_{s}" for s in states],
         "tensor_names": names,
         "all_names": [*names, *states],
@@ -168,6 +177,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
                 **_kernel_context(spec, rec, plan, note, value, states),
             }
         ),
+        "maxima": maxima_context(spec, rec),
         **_scale_context(spec),
         **operator_context(spec),
         "argument_docs": [_argument_doc(t) for t in tensors],
@@ -184,7 +194,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
             ],
         )
     )
-    context["uses_math"] = "math." in bodies + context["scale_text"]
+    context["uses_math"] = context["maxima"] is not None or "math." in bodies + context["scale_text"]
     return context
 
 
@@ -274,7 +284,7 @@ def _state_layout(rec: Recurrence, layout: Layout, axes: str) -> str:
 
 def extra_arguments(rec: Recurrence) -> list[str]:
     """What the inner functions take besides tensors and states."""
-    return ["scale", *(["position"] if rec.rotates else [])]
+    return [*(["scale"] if rec.scaled else []), *(["position"] if rec.rotates else []), *rec.tracks]
 
 
 def _state_words(rule: StateRule) -> str:

@@ -29,7 +29,7 @@ def recurrent_kernel(
 ) -> tuple[KernelContext, Launch, set[str]]:
     """The kernel, its launch (with the buffers of the chunk form's forward launch), and the helpers it calls."""
     graph = Graph()
-    nodes = {q.name: token_value(graph, q, rec.tensors, name="" if is_wide(q.expr) else q.name)
+    nodes = {q.name: token_value(graph, q, rec, name="" if is_wide(q.expr) else q.name)
              for q in rec.quantities.values()}
     names = Names(graph, nodes.values(), taken=("scale", "t", "at"))
     names.set({n: n.name for n in nodes.values() if not is_elementwise(n)})

@@ -31,20 +31,22 @@ class Reference:
 
 def reference(rec: Recurrence, first: str) -> Reference:
     graph = Graph()
-    nodes = {q.name: token_value(graph, q, rec.tensors, name=q.name) for q in rec.quantities.values()}
-    names = Names(graph, nodes.values(), taken=("scale",))
-    text = TorchText(names, first)
-    lines = [
-        f"{names[s.node]} = {text.value(s.node)}"
-        for s in statements(nodes.values())
-        if isinstance(s, Compute) and s.node in names
-    ]
+    nodes = {q.name: token_value(graph, q, rec, name=q.name) for q in rec.quantities.values()}
+    lines, names = value_lines(graph, list(nodes.values()), first)
     variables = [names[n] for n in nodes.values()]
     in_time = [n.level == "token" for n in nodes.values()]
     symbols = {
         q.symbol: (names[nodes[name]], None if is_scalar(nodes[name]) else q.axes) for name, q in rec.quantities.items()
     }
     return Reference(lines, variables, in_time, _step_lines(rec, symbols), list(nodes.values()))
+
+
+def value_lines(graph: Graph, nodes: list[Node], first: str) -> tuple[list[str], Names]:
+    """Statements for token values, and the variables that hold them. `first`: a tensor whose dtype new tensors take."""
+    names = Names(graph, nodes, taken=("scale",))
+    text = TorchText(names, first)
+    found = [s.node for s in statements(nodes) if isinstance(s, Compute) and s.node in names]
+    return [f"{names[n]} = {text.value(n)}" for n in found], names
 
 
 def _step_lines(rec: Recurrence, symbols: Known) -> list[str]:
@@ -104,4 +106,5 @@ def _text(expr: sympy.Expr, names: Known, axes: str) -> str:
     def aligned(name: str, own: str | None) -> str:
         return name if own in (axes, None) else f"{name}[..., {', '.join(':' if a in own else 'None' for a in axes)}]"
 
-    return TorchPrinter({s: aligned(*v) for s, v in names.items()}).text(expr)
+    numbers = {s for s, (_, own) in names.items() if own is None}
+    return TorchPrinter({s: aligned(*v) for s, v in names.items()}, numbers).text(expr)

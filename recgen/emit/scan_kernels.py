@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from recgen.algebra.program import Carry, Leaf, Node, topological
@@ -12,7 +12,7 @@ from recgen.plan.order import Compute, statements
 
 from .launch import KernelContext, Launch, host_value
 from .layout import Layout
-from .naming import Names, atom, operand
+from .naming import Names, atom, is_constant, operand
 from .notes import Note
 from .torch_program import is_scalar
 from .torch_scan import same_value
@@ -39,11 +39,11 @@ class _Text:
 class TokenKernel:
     """Writes one kernel of a scan."""
 
-    def __init__(self, kernel: Kernel, state: Carry, layout: Layout, note: Note) -> None:
-        self.kernel, self.state, self.layout, self.note = kernel, state, layout, note
-        (self.carry,) = kernel.carries
+    def __init__(self, kernel: Kernel, states: Sequence[Carry], layout: Layout, note: Note) -> None:
+        self.kernel, self.layout, self.note = kernel, layout, note
+        self.again = [c for c in states if c.start in kernel.edges]
         roots = [*kernel.roots(), *self._again_roots()]
-        log = log_decay_of(self.carry)
+        log = log_decay_of(kernel.carries[0])
         self.nodes = topological([*roots, *([log] if log is not None else [])])
         self.names = Names(self.nodes, taken=TAKEN, alias=same_value)
         self.names.set(sizes_as_numbers(self.nodes))
@@ -58,23 +58,23 @@ class TokenKernel:
 
     def _again_roots(self) -> list[Node]:
         """What the steps of the state need, where the kernel takes them again."""
-        return [n for n in (self.state.decay, self.state.write) if n is not None] if self.kernel.edges else []
+        return [n for c in self.again for n in (c.decay, c.write) if n is not None]
 
     def write(self) -> tuple[KernelContext, Launch]:
         k, out, layout = self.kernel, self.out, self.layout
         self._load_head_values()
         self._start()
-        known = {self.carry.start, *k.edges}
+        known = {*(c.start for c in k.carries), *k.edges}
         self._load_tokens(topological([*k.roots(), *self._log()]), out.inside)
         self._compute([s.node for s in k.stores], known, out.inside)
         for s in k.stores:
             self._store(s)
-        self._advance(self.carry, known, out.inside)
+        self._advance(k.carries, known, out.inside, self._log())
         if self.alone:
             self._finish_alone()
         if k.edges:
             self._load_tokens(topological(self._again_roots()), out.again)
-            self._advance(self.state, {self.state.start}, out.again)
+            self._advance(self.again, set(k.edges), out.again)
         out.helpers |= self.text.helpers
         body = "\n".join((*out.before, *out.again, *out.inside, *out.after))
         out.helpers |= {h for h in ("_load", "_store") if f"{h}(" in body}
@@ -83,8 +83,10 @@ class TokenKernel:
         numbers = [n for n in numbers if n not in ("slots", "first_slot") or self._uses(n, body)]
         constants = ["CHUNK"] * bool(k.edges) + layout.constants
         arguments = [*(f"{p}_ptr" for p in out.pointers), *table, *numbers, *(f"{c}: tl.constexpr" for c in constants)]
+        states = [n.op.name for n in k.edges]
         context = KernelContext(
-            k.name, k.purpose, k.tile, k.reverse, arguments, out.before, out.inside, out.after, bool(k.edges), out.again
+            k.name, k.purpose, k.tile, k.reverse, arguments, out.before, out.inside, out.after, bool(k.edges),
+            out.again, states,
         )
         given = [host_value(n) for n in out.scalars]
         return context, Launch(k.name, [], out.pointers, given, k.tile, "")
@@ -93,13 +95,13 @@ class TokenKernel:
         return bool(self.kernel.edges) if name == "first_slot" else "slots" in body
 
     def _log(self) -> list[Node]:
-        log = log_decay_of(self.carry) if self.alone and not self.kernel.reverse else None
+        log = log_decay_of(self.kernel.carries[0]) if self.alone and not self.kernel.reverse else None
         return [] if log is None else [log]
 
     def _load_head_values(self) -> None:
         """Values that are the same for every token: loaded once."""
         read = {a for n in self.nodes if n.level != "head" for a in n.args if a.level == "head"}
-        for n in (n for n in self.nodes if n in read):
+        for n in (n for n in self.nodes if n in read and not is_constant(n)):
             name = self.names.get(n)
             if is_scalar(n):
                 self.out.scalars.append(name)
@@ -117,21 +119,21 @@ class TokenKernel:
                 lines.append(f"{n.op.name} = {self.layout.load(f'{n.op.name}_ptr', 'at', axes)}")
 
     def _start(self) -> None:
-        """The carried value at the chunk's edge, and zeros for what is summed over its tokens."""
-        out, c = self.out, self.carry
-        name, shape = c.start.op.name, ", ".join(EXTENT[a] for a in c.axes)
+        """The carried values at the chunk's edge, and zeros for what is summed over its tokens."""
+        out, carried = self.out, [c.start for c in self.kernel.carries]
+        loaded = [*self.kernel.edges, *([] if self.alone else carried)]
+        for n in loaded:
+            edge = n.op.name
+            out.pointers.append(f"{edge}_edges")
+            value = self.layout.load(f"{edge}_edges_ptr", self.layout.row("slot"), n.axes, wide=True)
+            out.before.append(f"{edge} = {value}")
         if self.alone:
-            out.before.append(f"{name} = tl.zeros([{shape}], tl.float32)")
+            for n in carried:
+                out.before.append(f"{n.op.name} = tl.zeros([{', '.join(EXTENT[a] for a in n.axes)}], tl.float32)")
             for log in self._log():
                 axes = tile_axes(log, "st")
                 zero = f"tl.zeros([{', '.join(EXTENT[a] for a in axes)}], tl.float32)" if axes else "0.0"
                 out.before.append(f"total = {zero}")
-        else:
-            for n in (*self.kernel.edges, c.start):
-                edge = n.op.name
-                out.pointers.append(f"{edge}_edges")
-                value = self.layout.load(f"{edge}_edges_ptr", self.layout.row("slot"), n.axes, wide=True)
-                out.before.append(f"{edge} = {value}")
         for s in self.kernel.stores:
             if s.over_time:
                 axes = s.node.axes
@@ -150,23 +152,27 @@ class TokenKernel:
             lines.extend(self.note(f"{self.names[s.node]} = {value}", s.node, self.names))
             known.add(s.node)
 
-    def _advance(self, c: Carry, known: set[Node], lines: list[str]) -> None:
-        """The step of a carried value."""
-        name = c.start.op.name
-        if c.end is not None and c.end in known:
-            lines.append(f"{name} = {self.names[c.end]}")
-            return
-        self._compute([n for n in (c.decay, c.write, *(self._log() if c is self.carry else [])) if n is not None],
-                      known, lines)
-        axes = list(c.axes)
-        if self._log() and c is self.carry:
-            lines.append(f"total += {self.text.use(self._log()[0])}")
+    def _advance(
+        self, carries: Iterable[Carry], known: set[Node], lines: list[str], logs: Sequence[Node] = ()
+    ) -> None:
+        """The steps of carried values: what they need is computed before the first of them is taken.
+
+        logs: a log-decay that is summed over the tokens.
+        """
+        left = [c for c in carries if c.end is None or c.end not in known]
+        self._compute([*(n for c in left for n in (c.decay, c.write) if n is not None), *logs], known, lines)
+        lines.extend(f"total += {self.text.use(log)}" for log in logs)
+        for c in carries:
+            lines.append(self._step(c) if c in left else f"{c.start.op.name} = {self.names[c.end]}")
+
+    def _step(self, c: Carry) -> str:
+        name, axes = c.start.op.name, list(c.axes)
         write = broadcast(self.text.use(c.write), tile_axes(c.write, "st"), axes)
         kept = name
         if c.decay is not None:
             decay = broadcast(self.text.use(c.decay), tile_axes(c.decay, "st"), axes)
             kept = f"{name} * {operand(decay)}"
-        lines.append(f"{name} = {kept} + {write}")
+        return f"{name} = {kept} + {write}"
 
     def _store(self, s: Store) -> None:
         out, axes = self.out, tile_axes(s.node, "st")
@@ -183,10 +189,11 @@ class TokenKernel:
         out.inside.append(self.layout.store(f"{s.name}_ptr", row, axes, converted))
 
     def _finish_alone(self) -> None:
-        c, layout = self.carry, self.layout
-        name = c.start.op.name
-        self.out.pointers.append(f"{name}_edges")
-        self.out.after.append(layout.store(f"{name}_edges_ptr", layout.row("slot"), c.axes, name))
+        layout = self.layout
+        for c in self.kernel.carries:
+            name = c.start.op.name
+            self.out.pointers.append(f"{name}_edges")
+            self.out.after.append(layout.store(f"{name}_edges_ptr", layout.row("slot"), c.axes, name))
         for log in self._log():
             axes = tile_axes(log, "st")
             self.out.pointers.append("totals")
@@ -196,11 +203,10 @@ class TokenKernel:
 
 def scan_kernels(plan: Plan, layout: Layout, note: Note) -> tuple[list[KernelContext], list[Launch], set[str]]:
     """The kernels in the order of their launch, their launches, and the helpers that they call."""
-    (state,) = plan.program.carries
     contexts, launches, helpers = [], [], set()
     ends, ends_backward = plan.alone
     for kernel in (ends, plan.forward, ends_backward, *plan.backward):
-        writer = TokenKernel(kernel, state, layout, note)
+        writer = TokenKernel(kernel, plan.program.carries, layout, note)
         context, launch = writer.write()
         contexts.append(context)
         launches.append(launch)

@@ -29,7 +29,7 @@ def scan_writers(plan: Plan, note: Note, first: str) -> tuple[ScanWriter, ScanWr
 
 def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str) -> dict[str, Any]:
     layout, tensors = Layout.of(rec), (*spec.inputs, *spec.params)
-    (state,) = (rule.name for rule in rec.states)
+    state = rec.states[0].name
     kernels, launches, helpers = scan_kernels(plan, layout, note)
     recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[1], layout)
     prologue, heads = prologue_lines((*plan.alone, plan.forward, *plan.backward), tensors[0].name)
@@ -43,8 +43,11 @@ def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str
         *prologue,
     ]
     buffers = [f"{s.name} = {_buffer(s, layout, value, state)}" for s in backward.stores]
-    numbers = [a for a in kernels[3].arguments if a in ("rows", "slots", "first_slot")]
     given = {"rows": "rows", "slots": "grid.chunks", "first_slot": "first_slot"}
+    numbers = [
+        [*launch.scalars, *(given[a] for a in kernel.arguments if a in given)]
+        for kernel, launch in zip(kernels[2:], launches[2:], strict=True)
+    ]
     output = f"o = {_buffer(plan.forward.stores[0], layout, value, state)}"
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, state)
 
@@ -53,7 +56,7 @@ def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str
         text = "\n".join([*lines[1:], *body])
         return [*lines, *_shapes(layout, widths, text)]
 
-    launched = [*launches[3].pointers, *launches[3].scalars, *buffers, *map(given.__getitem__, numbers)]
+    launched = [*launches[3].pointers, *numbers[1], *buffers]
     whole = f"max(1, {tensors[0].name}.shape[1])"
     return {
         "kernels": kernels,
@@ -63,13 +66,14 @@ def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str
         "recurrent_launch": recurrent_launch,
         "launches": launches,
         "kept": [],
+        "edges": max(len(k.edges) for k in (plan.alone[1], backward)),
         "token_row": "t * H + head" if layout.heads else "t",
         "launch_setup": complete(setup, [output], "size"),
         "launch_setup_recurrent": complete(setup, [output], whole),
         "launch_setup_backward": complete(setup + late_sizes, [*launched, *epilogue], "size"),
         "output_buffer": output,
         "gradient_buffers": buffers,
-        "backward_numbers": "".join(f"{n}, " for n in [*launches[3].scalars, *map(given.__getitem__, numbers)]),
+        "backward_numbers": ["".join(f"{n}, " for n in given_now) for given_now in numbers],
         "epilogue": epilogue,
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
         "shape_inputs": ", ".join(widths),
@@ -84,14 +88,13 @@ def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str
 
 def _segment_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     """The arguments and results of the functions of one segment of time."""
-    (state,) = (rule.name for rule in rec.states)
+    states, tracks = [rule.name for rule in rec.states], [f"{n}[:, part]" for n in rec.tracks]
     inputs, params = ([t.name for t in group] for group in (spec.inputs, spec.params))
     return {
-        "forward_ends": [f"{state}_states[:, -1]"],
-        "backward_ends": [f"d_{state}_states[:, 0]"],
-        "segment_arguments": [*(f"{n}[:, part]" for n in inputs), *params],
+        "forward_ends": [f"{s}_states[:, -1]" for s in states],
+        "backward_ends": [f"d_{s}_states[:, 0]" for s in states],
+        "segment_arguments": [*(f"{n}[:, part]" for n in inputs), *params, *(["scale"] if rec.scaled else []), *tracks],
         "segment_gradients": [*(f"d_{n}[:, part]" for n in inputs), *(f"d_{n}_part" for n in params)],
-        "state_start": state,
     }
 
 
@@ -138,7 +141,7 @@ def _totals_shape(plan: Plan, layout: Layout, state: str) -> str:
 
 def _hand_over(plan: Plan, layout: Layout) -> dict[str, str]:
     """The lines of the kernel that hands the state from chunk to chunk."""
-    (carry,) = plan.program.carries
+    carry = plan.program.carries[0]
     log = log_decay_of(carry)
     axes = "".join(carry.axes)
     at, sequence = layout.row("slot"), layout.row("sequence")

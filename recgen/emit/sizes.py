@@ -25,7 +25,8 @@ def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> l
     used |= {s.name for n in below for w in _widths_used(n.op) for s in w.free_symbols}
     written_out = {a for n in below if isinstance(n.op, Concat) for a in n.args}
     written_out -= {a for n in below if not isinstance(n.op, Concat) for a in n.args}
-    if any(is_uniform(n) and n not in written_out for n in below):
+    heads = any("H" in t.axes for t in tensors)
+    if heads and any(is_uniform(n) and n not in written_out for n in below):
         used.add("h")  # what all heads share is still one value per head
     lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
     if paired:

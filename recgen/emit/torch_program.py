@@ -142,10 +142,14 @@ class TorchText:
 
     @_text.register
     def _(self, op: Mask, node: Node) -> str:
-        x = self.use(node.args[0])
-        if op.kind != "siblings":
+        x, axes = self.use(node.args[0]), [a for a in node.args[0].axes if a != "s"]
+        if op.kind == "siblings":
+            return f"torch.where(siblings, {_expand(x, axes, ['t', 'i'])}, 0)"
+        if axes == ["t", "i"]:
             return f"{atom(x)}.tril({'-1' if op.kind == 'strict' else ''})"
-        return f"torch.where(siblings, {x}, 0)"
+        self.helpers.add("row")
+        relation = ">" if op.kind == "strict" else ">="
+        return f"torch.where(row[:, None] {relation} row, {_expand(x, axes, ['t', 'i'])}, 0)"
 
     @_text.register
     def _(self, op: Contract, node: Node) -> str:

@@ -27,7 +27,7 @@ from recgen.algebra.program import (
 )
 from recgen.algebra.scan import log_decay_of
 
-from .naming import Names, atom
+from .naming import Names, atom, is_constant
 from .notes import Note
 from .torch_lines import TorchWriter
 from .torch_program import TorchText, is_scalar
@@ -98,7 +98,9 @@ class ScanWriter(TorchWriter):
         self.compute([n for n in (log, carry.decay, carry.write) if n is not None])
         name, states = carry.start.op.name, f"{carry.start.op.name}_states"
         decays = [] if log is None else [self.text.aligned(n, carry.start) for n in (log, carry.decay)]
-        call = ", ".join([name, *decays, self.text.aligned(carry.write, carry.start), "size"])
+        one = is_constant(carry.write)
+        write = f"torch.ones_like({self.text.like})" if one else self.text.aligned(carry.write, carry.start)
+        call = ", ".join([name, *decays, write, "size"])
         self.lines.append(f"{states} = _scan({call}{', reverse=True' if reverse else ''})")
         before, after = f"{states}[:, :-1]", f"{states}[:, 1:]"
         for node, value in ((carry.start, after if reverse else before), (carry.end, after)):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from functools import singledispatchmethod
 
+import sympy
+
 from recgen.algebra.calculus import is_zero_at_zero
 from recgen.algebra.program import (
     Accumulate,
@@ -155,7 +157,8 @@ class TritonText:
     def _(self, op: Mask, node: Node) -> str:
         relation = {"causal": ">=", "strict": ">"}
         keep = "siblings" if op.kind == "siblings" else f"row[:, None] {relation[op.kind]} row[None, :]"
-        return f"tl.where({keep}, {self.use(node.args[0])}, 0.0)"
+        x = broadcast(self.use(node.args[0]), tile_axes(node.args[0], self.hidden), ["t", "i"])
+        return f"tl.where({keep}, {x}, 0.0)"
 
     @_text.register
     def _(self, op: Contract, node: Node) -> str:
@@ -188,6 +191,9 @@ def zero_when_padded(node: Node) -> bool:
         return node.level == "token"
     if not isinstance(node.op, Map):
         return False
+    tracks = [a for a in node.args if isinstance(a.op, Leaf) and a.op.kind == "track"]
+    if tracks and node.op.expr.has(sympy.exp):
+        return False  # 0 times the exponential of what lacks its maximum, and so may be infinite
     symbols = [placeholder(k) for k, a in enumerate(node.args) if zero_when_padded(a)]
     return bool(symbols) and is_zero_at_zero(node.op.expr, symbols)
 

@@ -49,6 +49,9 @@ def fused(program: Program, adjoint: Program) -> tuple[Kernel, tuple[Kernel, ...
     """The forward kernel, the backward kernels in launch order, and the epilogue."""
     output = program.outputs["o"].args[0]
     boundaries = [_boundary(n) for n in _boundary_nodes(adjoint)]
+    for b in boundaries:
+        if not b.name:  # the gradient of what has no name itself
+            program.graph.label(b.node, "d_sum" if b.node.level == "head" else "d_rows")
     given = given_values(program, adjoint)
     kept: tuple[Node, ...] = (*given, output) if output in adjoint.nodes() else given
     kept = _kept(program, _assign(program, adjoint, boundaries, kept), kept)

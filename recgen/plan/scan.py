@@ -10,42 +10,53 @@ such a sum, and sums stay sums through the adjoint's token stage, which is linea
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from recgen.algebra.program import Accumulate, Add, Carry, Node, Program, topological
+from recgen.algebra.scan import log_decay_of
 
 from .check import PlanError
 from .kernels import Epilogue, Kernel, Store
 from .tiling import partial_values
 
 TILE = "v"
+Carries = tuple[Carry, ...]
 
 
 def scan(program: Program, adjoint: Program) -> tuple[tuple[Kernel, ...], Kernel, tuple[Kernel, ...], Epilogue]:
     """The runs from nothing forwards and backwards, the forward kernel, the backward kernel, and the epilogue."""
-    (state,) = program.carries
-    (gradient,) = adjoint.carries
+    states, gradients = program.carries, adjoint.carries
+    if len({(log_decay_of(c), c.axes) for c in states}) > 1:
+        raise PlanError("the carried values have different axes or decays, and chunks are handed over in one way")
     alone = (
-        _run_from_nothing("_scan_ends", "where the chunks end that start from nothing, and their log-decay", state),
-        _run_from_nothing("_scan_ends_backward", "the same of the state's gradient, backwards", gradient, reverse=True),
+        _run_from_nothing("_scan_ends", "where the chunks end that start from nothing, and their log-decay", states),
+        _run_from_nothing("_scan_ends_backward", "the same of the state's gradient, backwards", gradients, states),
     )
     outputs = (Store("o", program.outputs["o"], "output"),)
-    forward = Kernel("_scan_forward", "outputs of a chunk from the state at its start", TILE, False, (state,), outputs)
+    forward = Kernel("_scan_forward", "outputs of a chunk from the state at its start", TILE, False, states, outputs)
     stores, epilogue = _results(adjoint)
-    needed = topological([s.node for s in stores])
-    edges = (state.start,) if state.start in needed else ()
     backward = Kernel(
         "_scan_backward",
         "gradients of a chunk from the state at its start and the state's gradient at its end",
         TILE,
         True,
-        (gradient,),
+        gradients,
         stores,
-        edges=edges,
+        edges=_read_states(states, [s.node for s in stores]),
     )
     return alone, forward, (backward,), epilogue
 
 
-def _run_from_nothing(name: str, purpose: str, carry: Carry, reverse: bool = False) -> Kernel:
-    return Kernel(name, purpose, TILE, reverse, (carry,), (), stores_ends=False)
+def _run_from_nothing(name: str, purpose: str, carries: Carries, of: Carries = ()) -> Kernel:
+    """The run of some carried values; of the gradients `of` carried values, backwards."""
+    steps = [n for c in carries for n in (c.decay, c.write) if n is not None]
+    return Kernel(name, purpose, TILE, bool(of), carries, (), edges=_read_states(of, steps), stores_ends=False)
+
+
+def _read_states(states: Carries, results: Iterable[Node]) -> tuple[Node, ...]:
+    """The states before each token that a walk backwards needs: a normalizer's gradient depends on what was read."""
+    needed = topological(results)
+    return tuple(c.start for c in states if c.start in needed)
 
 
 def _results(adjoint: Program) -> tuple[tuple[Store, ...], Epilogue]:

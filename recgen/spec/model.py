@@ -40,7 +40,10 @@ HEAD = sympy.Symbol("h", integer=True, nonnegative=True)
 """The head index, from 0."""
 
 CHANNEL = sympy.Symbol("k", integer=True, nonnegative=True)
-"""The index of a key channel, from 0; only initial values use it."""
+"""The index of a key channel, or of a channel of a vector state, from 0; only initial values use it."""
+
+CHANNELS = sympy.Symbol("D", integer=True, positive=True)
+"""How many channels a vector state has; only initial values use it."""
 
 PAIR = sympy.Symbol("i", integer=True, nonnegative=True)
 """The index of a rotated pair of key channels, from 0; only a rotation uses it."""
@@ -101,21 +104,26 @@ class Decay:
 
 @dataclass(frozen=True)
 class Normalizer:
-    """none; sum: y / (σ φ(q)ᵀz + eps); max_abs: y / max(|σ φ(q)ᵀz|, 1)."""
+    """none; sum: y / (σ φ(q)ᵀz + eps); max_abs: y / max(|σ φ(q)ᵀz|, floor); abs_sum: y / max(σ |φ(q)|ᵀa, floor).
 
-    kind: Literal["none", "sum", "max_abs"] = "none"
+    a is the sum of |φ(k)| as z is of φ(k).
+    """
+
+    kind: Literal["none", "sum", "max_abs", "abs_sum"] = "none"
     eps: float = 0.0
+    floor: float = 1.0
 
 
 @dataclass(frozen=True)
 class Readout:
     """Whether o_t reads the state after (inclusive) or before (exclusive) token t is added, and what is added to it.
 
-    bonus, skip: names of parameters; gate: an expression that multiplies the output.
+    bonus: the weight of token t itself in its own output; skip: the name of a parameter that multiplies the value;
+    gate: an expression that multiplies the output.
     """
 
     kind: Literal["inclusive", "exclusive"] = "inclusive"
-    bonus: str | None = None
+    bonus: Expr | None = None
     skip: str | None = None
     gate: Expr | None = None
 

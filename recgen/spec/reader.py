@@ -31,13 +31,21 @@ from recgen.spec.shape import SpecShape, check_shape
 from recgen.spec.source import Source, listing, near
 from recgen.spec.syntax import names_in, parse
 from recgen.spec.tensors import read_inputs, read_params
-from recgen.spec.together import check_features, check_gradients, check_normalizer, check_together, check_used
+from recgen.spec.together import (
+    check_features,
+    check_gradients,
+    check_log_weight,
+    check_normalizer,
+    check_together,
+    check_used,
+)
 from recgen.spec.tokens import ExpressionError
 from recgen.spec.write import to_yaml
 
 Folders = Iterable[str | os.PathLike[str]]
 
 _SMALLEST_EPS = 1e-37
+_LARGEST_FLOOR = 1e37
 _IMPLIED = {"q": "B T H K", "k": "B T H K", "v": "B T H V"}
 
 
@@ -114,19 +122,21 @@ class _Reader:
         rotation = read_rotation(context, shape.rotation, tensors) if shape.rotation else None
         scale = read_scale(context, shape.scale, tensors, shape.state) if shape.scale else ONE
         normalizer = self._normalizer(shape)
-        expressions = [*roles.values(), weight, readout.gate, rotation, scale]
+        expressions = [*roles.values(), weight, readout.bonus, readout.gate, rotation, scale]
         expressions.append(decay.log if decay else None)
         maps = {s for expr in (query_map, key_map) if expr for s in expr.tree.free_symbols}
         check_together(context, shape, tensors, decay)
         check_normalizer(context, shape, tensors, decay, weight)
+        check_log_weight(context, shape, tensors, weight if is_log else None, readout)
         findings.raise_if_any()
-        named = {readout.bonus, readout.skip}
+        named = {readout.skip}
         check_used(context, tensors, [expr for expr in expressions if expr], named | {s.name for s in maps - {FEATURE}})
         findings.raise_if_any()
         assert decay is not None and scale is not None and query_map is not None and key_map is not None
         if shape.state == "matrix":
             check_features(context, tensors, query_map, key_map)
-        others = [expr for expr in (roles["value"], weight, readout.gate, rotation, decay.log) if expr]
+        beside = (roles["value"], weight, readout.bonus, readout.gate, rotation, decay.log)
+        others = [expr for expr in beside if expr]
         check_gradients(context, tensors, others, [(roles["query"], query_map), (roles["key"], key_map)], named)
         findings.raise_if_any()
         here = context.source.location(context.root.start)
@@ -283,13 +293,19 @@ class _Reader:
         return read_feature_map(self.context, ("feature_map",) if both else ("feature_map", side), scalar, tensors)
 
     def _normalizer(self, shape: SpecShape) -> Normalizer:
-        kind, eps = shape.normalizer.kind, shape.normalizer.eps
-        path = ("normalizer", "eps")
-        if kind != "sum":
-            if eps is not None:
-                self.context.refuse_at(path, f"the normalizer {kind} has no eps", "remove it")
-            return Normalizer(kind)
-        if eps is not None and not _SMALLEST_EPS <= eps <= 1:
+        """The normalizer, with the one number that its kind takes."""
+        kind, given = shape.normalizer.kind, {"eps": shape.normalizer.eps, "floor": shape.normalizer.floor}
+        own = {"sum": "eps", "max_abs": "floor", "abs_sum": "floor"}.get(kind)
+        for key in (key for key, value in given.items() if value is not None and key != own):
+            fix = f"write {own}, or remove it" if own else "remove it"
+            self.context.refuse_at(("normalizer", key), f"the normalizer {kind} has no {key}", fix)
+        eps, floor = given["eps"], given["floor"]
+        if kind == "sum" and eps not in (None, 0) and not _SMALLEST_EPS <= eps <= 1:
             reason = "eps keeps the denominator from being 0, so it is above 0 and at most 1 in float32"
-            self.context.refuse_at(path, reason, "write eps: 1e-6")
-        return Normalizer(kind, 1e-6 if eps is None else float(eps))
+            self.context.refuse_at(("normalizer", "eps"), reason, "write eps: 1e-6")
+        if kind in ("max_abs", "abs_sum") and floor is not None and not _SMALLEST_EPS <= floor <= _LARGEST_FLOOR:
+            reason = "the floor keeps the denominator from being 0, so it is above 0, and a float32 number"
+            self.context.refuse_at(("normalizer", "floor"), reason, "write floor: 1")
+        if kind == "sum":
+            return Normalizer(kind, eps=1e-6 if eps is None else float(eps))
+        return Normalizer(kind, floor=1.0 if floor is None else float(floor))

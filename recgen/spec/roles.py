@@ -135,11 +135,15 @@ def read_readout(
     context: Context, shape: ReadoutShape, tensors: Mapping[str, Tensor], state: str, decay: Decay | None
 ) -> Readout:
     """Before or after the update, the current token's bonus, the skip connection and the output gate."""
-    axes = {"bonus": "D", "skip": "D"} if state == "vector" else {"bonus": "HK", "skip": "HV"}
-    names: dict[str, str | None] = {"bonus": shape.bonus, "skip": shape.skip}
-    for key, name in names.items():
-        if name is not None:
-            _check_parameter(context, key, name, tensors, axes[key])
+    if shape.skip is not None:
+        _check_skip(context, shape.skip, tensors, "D" if state == "vector" else "HV")
+    bonus = None
+    if shape.bonus is not None:
+        bonus = context.expression(shape.bonus, token_scope("the bonus", tensors, state, decay))
+        allowed, fix = ("BTD", "B T D") if state == "vector" else ("BTHK", "B T H K")
+        if bonus is not None:
+            what, fix = f"the bonus weighs a key of axes {fix}", "use inputs and parameters with these axes"
+            check_axes(context, ("readout", "bonus"), bonus, tensors, allowed, what, fix)
     if shape.bonus is not None and shape.kind == "inclusive":
         reason = "a bonus weighs the current token, which an inclusive readout has in its state already"
         context.refuse(context.key_position("readout", "bonus"), "bonus", reason, "write kind: exclusive")
@@ -150,19 +154,19 @@ def read_readout(
         if gate is not None:
             what, fix = f"the gate multiplies an output of axes {fix}", "use inputs and parameters with these axes"
             check_axes(context, ("readout", "gate"), gate, tensors, allowed, what, fix)
-    return Readout(shape.kind, shape.bonus, shape.skip, gate)
+    return Readout(shape.kind, bonus, shape.skip, gate)
 
 
-def _check_parameter(context: Context, key: str, name: str, tensors: Mapping[str, Tensor], axes: str) -> None:
-    path = ("readout", key)
+def _check_skip(context: Context, name: str, tensors: Mapping[str, Tensor], axes: str) -> None:
+    path = ("readout", "skip")
     params = [tensor.name for tensor in tensors.values() if tensor.role != "input"]
     if name not in params:
         close = near(name, params)
-        example = f"declare it: params: {{{key[0]}: {{axes: {' '.join(axes)}, init: 1}}}}"
+        example = f"declare it: params: {{D: {{axes: {' '.join(axes)}, init: 1}}}}"
         fix = f"did you mean {close}?" if close else example
-        context.refuse_at(path, f"{key} names a parameter, and {name[:40]!r} is none", fix)
+        context.refuse_at(path, f"skip names a parameter, and {name[:40]!r} is none", fix)
     elif set(tensors[name].axes) - set(axes):
-        reason = f"{key} has axes among {' '.join(axes)}, and {name} has {tensors[name].layout}"
+        reason = f"skip has axes among {' '.join(axes)}, and {name} has {tensors[name].layout}"
         context.refuse_at(path, reason, f"declare {name} with axes: {' '.join(axes)}")
 
 

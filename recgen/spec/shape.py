@@ -59,13 +59,14 @@ class WeightShape(_Shape):
 
 
 class NormalizerShape(_Shape):
-    kind: word("none", "sum", "max_abs")  # type: ignore[valid-type]
+    kind: word("none", "sum", "max_abs", "abs_sum")  # type: ignore[valid-type]
     eps: Exact | None = None
+    floor: Exact | None = None
 
 
 class ReadoutShape(_Shape):
     kind: word("inclusive", "exclusive") = "inclusive"  # type: ignore[valid-type]
-    bonus: Line | None = None
+    bonus: ExpressionText | None = None
     skip: Line | None = None
     gate: ExpressionText | None = None
 
@@ -111,6 +112,7 @@ ShapeT = TypeVar("ShapeT", bound=_Shape)
 
 _ELSEWHERE: dict[str, str] = {
     "eps": "it belongs to normalizer: {kind: sum, eps: 1e-6}",
+    "floor": "it belongs to normalizer: {kind: max_abs, floor: 1}",
     "type": "it belongs to decay",
     "per": "it belongs to decay",
     "log": "it belongs to decay",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from recgen.spec.context import Context
 from recgen.spec.expression import Scope
 from recgen.spec.initial import INITIAL
-from recgen.spec.model import CHANNEL, HEAD, SIZES, Tensor
+from recgen.spec.model import CHANNEL, CHANNELS, HEAD, SIZES, Tensor
 from recgen.spec.names import refuse_tensor_name
 from recgen.spec.shape import ParamShape
 from recgen.spec.values import Axes
@@ -70,7 +70,10 @@ def _check_param_axes(context: Context, name: str, axes: Axes) -> None:
 def _init_scope(name: str, axes: Axes) -> Scope:
     symbols = dict(SIZES)
     elsewhere = {}
-    for letter, index, index_of, what in (("H", HEAD, "head", "head"), ("K", CHANNEL, "key channel", "key")):
+    channel = ("D", CHANNEL, "channel", "channel") if "D" in axes.letters else ("K", CHANNEL, "key channel", "key")
+    if "D" in axes.letters:
+        symbols[CHANNELS.name] = CHANNELS
+    for letter, index, index_of, what in (("H", HEAD, "head", "head"), channel):
         if letter in axes.letters:
             symbols[index.name] = index
         else:

@@ -8,9 +8,9 @@ import sympy
 
 from recgen.algebra.calculus import derivative
 from recgen.algebra.widths import width
-from recgen.spec.axes import axes_of, widths_of
+from recgen.spec.axes import axes_of, tensors_in, widths_of
 from recgen.spec.context import Context
-from recgen.spec.model import FEATURE, SIZES, Decay, Expr, Tensor
+from recgen.spec.model import FEATURE, SIZES, Decay, Expr, Readout, Tensor
 from recgen.spec.shape import SpecShape
 
 
@@ -51,6 +51,28 @@ def check_normalizer(
             reason = f"{what} varies by value channel, and the normalizer {shape.normalizer.kind} divides all of them"
             fix = f"remove the normalizer, or let {what} vary by head and key alone"
             context.refuse(context.key_position(key), key, f"{reason} by one sum", fix)
+
+
+def check_log_weight(
+    context: Context, shape: SpecShape, tensors: Mapping[str, Tensor], log_weight: Expr | None, readout: Readout
+) -> None:
+    """A weight given by its logarithm may be any size, so only a ratio of sums is sure to be a number; and a ratio
+    without eps needs a denominator that is sure not to be 0."""
+    kind, is_log = shape.normalizer.kind, log_weight is not None
+    if is_log and not any(tensor.role == "input" for tensor in tensors_in(log_weight, tensors)):
+        fix = "write the weight itself, such as key_weight: exp(b), or let its logarithm depend on an input"
+        reason = "this logarithm is the same at every token, and no maximum needs to run along with it"
+        context.refuse_at(("key_weight", "log"), reason, fix)
+    if is_log and kind == "none":
+        reason = "a weight given by its logarithm may exceed what float32 holds, and so may a sum without a normalizer"
+        fix = "add `normalizer: sum`, or write the weight itself, such as key_weight: exp(i)"
+        context.refuse(context.key_position("key_weight", "log"), "log", reason, fix)
+    if kind == "sum" and shape.normalizer.eps == 0:
+        has_own = shape.readout.kind == "inclusive" or (readout.bonus is not None and readout.bonus.tree.is_positive)
+        if not (is_log and shape.state == "vector" and has_own):
+            reason = "without eps the denominator must be above 0, and only a sum of weights given by logarithms is"
+            fix = "write eps: 1e-6, or give a vector state key_weight: {log: …} and a positive bonus such as exp(u)"
+            context.refuse_at(("normalizer", "eps"), f"{reason}, with the token's own among them", fix)
 
 
 def check_features(context: Context, tensors: Mapping[str, Tensor], query_map: Expr, key_map: Expr) -> None:

@@ -94,12 +94,17 @@ def _normalizer(normalizer: Normalizer) -> dict[str, Any]:
         return {}
     if normalizer.kind == "sum":
         return {"normalizer": {"kind": "sum", "eps": normalizer.eps}}
+    if normalizer.floor != 1:
+        return {"normalizer": {"kind": normalizer.kind, "floor": normalizer.floor}}
     return {"normalizer": normalizer.kind}
 
 
 def _readout(readout: Readout) -> dict[str, Any]:
     content: dict[str, Any] = {} if readout.kind == "inclusive" else {"kind": readout.kind}
-    content |= {key: name for key, name in (("bonus", readout.bonus), ("skip", readout.skip)) if name}
+    if readout.bonus is not None:
+        content["bonus"] = readout.bonus.text
+    if readout.skip:
+        content["skip"] = readout.skip
     if readout.gate is not None:
         content["gate"] = readout.gate.text
     return {"readout": content} if content else {}

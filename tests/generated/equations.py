@@ -10,6 +10,7 @@ float64.
 """
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -223,15 +224,63 @@ def rg_lru(x: Tensor, r: Tensor, i: Tensor, lam: Tensor) -> Terms:
     return _per_channel(torch.sqrt(-torch.expm1(2 * log_a)) * torch.sigmoid(i) * x, log_a)
 
 
+EMPTY = torch.finfo(torch.float32).min  # the running maximum before there is anything
+
+
+def mlstm(q: Tensor, k: Tensor, v: Tensor, i: Tensor, f: Tensor, *, state: State | None, scale: float | None) \
+        -> tuple[Tensor, State]:
+    """arXiv:2405.04517, eq. 19–27 with its stabiliser m_t = max(log σ(f_t) + m_{t-1}, i_t), held constant."""
+    (B, T, H, K), V = q.shape, v.shape[-1]
+    C, n, m = state or (q.new_zeros(B, H, K, V), q.new_zeros(B, H, K), q.new_full((B, H), EMPTY))
+    outputs, m = [], m.detach()
+    for t in range(T):
+        log_f, before = logsigmoid(f[:, t]), m
+        m = torch.maximum(log_f + m, i[:, t]).detach()
+        forget, enter = torch.exp(log_f + before - m), torch.exp(i[:, t] - m)
+        C = forget[..., None, None] * C + (enter[..., None] * k[:, t])[..., :, None] * v[:, t, :, None, :]
+        n = forget[..., None] * n + enter[..., None] * k[:, t]
+        query = (K ** -0.5 if scale is None else scale) * q[:, t]
+        size = torch.maximum((query * n).sum(-1).abs(), torch.exp(-m))
+        outputs.append(torch.einsum("bhk,bhkv->bhv", query, C) / size[..., None])
+    return torch.stack(outputs, 1), (C, n, m)
+
+
+def rwkv4(r: Tensor, k: Tensor, v: Tensor, w: Tensor, u: Tensor, *, state: State | None, scale: float | None) \
+        -> tuple[Tensor, State]:
+    """arXiv:2305.13048, appendix D: the numerator a, the denominator b and the largest exponent p, held constant."""
+    B, T, D = v.shape
+    a, b, p = state or (v.new_zeros(B, D), v.new_zeros(B, D), v.new_full((B, D), EMPTY))
+    outputs, p = [], p.detach()
+    for t in range(T):
+        q = torch.maximum(p, u + k[:, t]).detach()
+        old, new = torch.exp(p - q), torch.exp(u + k[:, t] - q)
+        outputs.append(torch.sigmoid(r[:, t]) * (old * a + new * v[:, t]) / (old * b + new))
+        q = torch.maximum(p - torch.exp(w), k[:, t]).detach()
+        old, new, p = torch.exp(p - torch.exp(w) - q), torch.exp(k[:, t] - q), q
+        a, b = old * a + new * v[:, t], old * b + new
+    return torch.stack(outputs, 1), (a, b, p)
+
+
+LOOPS: dict[str, Callable[..., tuple[Tensor, State]]] = {f.__name__: f for f in (mlstm, rwkv4)}
+"""Operators with a running maximum; they are the loop themselves."""
+
 EQUATIONS: dict[str, Callable[..., Terms]] = {f.__name__: f for f in (
     linear_attention, retnet, lightning, learned_decay, simple_gla, gated_retention, gla, gla_value, gla_outer,
     full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog, retnet_rotary,
     hgrn, rg_lru)}
 
 
+def arguments(name: str) -> list[str]:
+    """The inputs and parameters of an operator, in the order in which its equation takes them."""
+    parameters = inspect.signature(LOOPS.get(name) or EQUATIONS[name]).parameters.values()
+    return [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+
+
 def published(name: str, values: dict[str, Tensor], state: State | None = None, *,
               scale: float | None = None) -> tuple[Tensor, State]:
     """Outputs and final state of an operator by its published equation; `values` by name, in call order."""
+    if name in LOOPS:
+        return LOOPS[name](*values.values(), state=state, scale=scale)
     return token_loop(EQUATIONS[name](*values.values()), state, scale=scale)
 
 
@@ -239,6 +288,8 @@ def cancelling_terms(name: str, values: dict[str, Tensor], d_o: Tensor) -> dict[
     """With one token or one channel the sum normalizer cancels the query, o = v·n / (n + ε), and the gradients of query
     and key are what ε leaves of two nearly equal terms. This is the first of them; without a normalizer there is no
     such pair."""
+    if name in LOOPS:
+        return {}
     leaves = {n: x.detach().double().requires_grad_() for n, x in values.items()}
     terms = EQUATIONS[name](*leaves.values())
     if terms.denominator is None:

@@ -40,7 +40,7 @@ def test_only_true_and_false_are_flags(word: str) -> None:
         (".nan", "this is the text '.nan'", ""),
         ("[1]", "this is a list", "a single value"),
         ("1e-999", "out of range", ""),
-        ("0", "eps keeps the denominator from being 0", "eps: 1e-6"),
+        ("0", "without eps the denominator must be above 0", "eps: 1e-6"),
         ("-1", "eps keeps the denominator from being 0", "eps: 1e-6"),
     ],
 )

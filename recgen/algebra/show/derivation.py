@@ -65,7 +65,7 @@ def explain_derivation(
 def _one_step(w: Recurrent) -> Section:
     m = w.style.inline
     legend = Prose(f"One head, token {m('t')}, features {m('m')}, value channels {m('c')}.")
-    return Section("One step", (legend, *equations(w.quantities() + w.decay_value()),
+    return Section("One step", (legend, *equations(w.maxima() + w.quantities() + w.decay_value()),
                                 *equations(w.updates() + w.reading() + w.output())))
 
 

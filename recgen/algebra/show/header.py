@@ -24,7 +24,7 @@ def module_equations(rec: Recurrence, program: Program) -> list[str]:
     levels = ["s = 1, 2, 4, … up to half a chunk; B_s(t) is the block of s rows that holds t:"]
     return [
         f"{where}{decay}):",
-        *_indented([*w.quantities(), *w.updates(), *w.reading(), *w.output()]),
+        *_indented([*w.maxima(), *w.quantities(), *w.updates(), *w.reading(), *w.output()]),
         "All tokens at once, from an empty state:",
         *_indented([w.mask(), *w.parallel()]),
         *(
@@ -49,10 +49,11 @@ def _scanned(w: Recurrent, program: Program) -> list[str]:
         kept = style.product([style.exp(style.total(logs)), start]) if logs else start
         parts.append(Equation(str(start), style.arrow, terms(style, [kept, alone])))
     names = " and ".join(f"{rule.name}_alone" for rule in w.rec.states)
+    verb = "is" if len(w.rec.states) == 1 else "are"
     return [
         "Chunk by chunk (tokens t of one chunk, one after the other):",
         *_indented(chunk_equations(program)),
-        f"What a chunk does to the state it is given, where {names} is what its tokens leave of an empty one:",
+        f"What a chunk does to the state it is given, where {names} {verb} what its tokens leave of an empty one:",
         *_indented(parts),
     ]
 

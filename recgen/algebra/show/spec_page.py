@@ -26,7 +26,9 @@ DECAY_AXES = {
 NORMALIZERS = {
     "none": "the read of the state is the output",
     "sum": "the output is divided by the same sum without the value, plus eps",
-    "max_abs": "the output is divided by the size of the same sum without the value, and by 1 at least",
+    "max_abs": "the output is divided by the size of the same sum without the value, at least by the floor",
+    "abs_sum": "the output is divided by the sum of the sizes of keys, read by the sizes of the query's features, at"
+               " least by the floor",
 }
 READOUTS = {
     "inclusive": "a token reads the state that holds the token itself",
@@ -92,8 +94,7 @@ class _SpecWriter:
             log = "the logarithm of " if s.log_key_weight else ""
             yield self.row("key_weight", self.expr(s.key_weight), f"{log}the weight of what a token writes")
         kind = s.normalizer.kind
-        eps = f", eps {self.style.inline(str(self.style.number(s.normalizer.eps)))}" if kind == "sum" else ""
-        yield self.row("normalizer", self.words(kind) + eps, NORMALIZERS[kind])
+        yield self.row("normalizer", self.words(kind) + self._normalizer_number(), NORMALIZERS[kind])
         yield self.row("readout", self.words(s.readout.kind), READOUTS[s.readout.kind])
         yield from self._readout_parts()
         if s.rotation is not None:
@@ -113,10 +114,15 @@ class _SpecWriter:
             yield self.row("feature_map.query", self.expr(s.query_map), "applied to every channel x of the query")
             yield self.row("feature_map.key", self.expr(s.key_map), "applied to every channel x of the key")
 
+    def _normalizer_number(self) -> str:
+        n = self.spec.normalizer
+        key = {"none": "", "sum": "eps"}.get(n.kind, "floor")
+        return f", {key} {self.style.inline(str(self.style.number(getattr(n, key))))}" if key else ""
+
     def _readout_parts(self) -> Iterator[tuple[str, str, str]]:
         r = self.spec.readout
         if r.bonus:
-            yield self.row("readout.bonus", self.words(r.bonus), "weight of the token itself in its own output")
+            yield self.row("readout.bonus", self.expr(r.bonus), "weight of the token itself in its own output")
         if r.skip:
             yield self.row("readout.skip", self.words(r.skip), "weight of the token's value, added to the output")
         if r.gate is not None:

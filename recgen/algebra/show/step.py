@@ -7,6 +7,7 @@ import sympy
 
 from ..chunkwise import AXIS
 from ..recurrence import Quantity, Recurrence, StateRule, affine, linear_read
+from ..stabiliser import MAXIMUM, READ_MAXIMUM, READ_SHIFT, SHIFT, TRACKS
 from .expressions import written
 from .layout import Equation, terms
 from .nodes import LETTERS
@@ -51,6 +52,8 @@ class Recurrent:
 
     def tensor(self, s: sympy.Symbol) -> Piece:
         """An input or parameter with the axes it has inside a head; other symbols by their name."""
+        if s in TRACKS:
+            return self.style.indexed(s.name, ["t", *self.letters(self.rec.tracks[s.name])])
         t = self.rec.tensors.get(s.name) if s.is_integer is None else None
         return self.style.indexed(s.name, self.letters("".join(AXIS[a] for a in t.axes if a in AXIS)) if t else ())
 
@@ -60,6 +63,29 @@ class Recurrent:
         """What query, key, value and log-decay are, in inputs and parameters."""
         return [Equation(str(self.quantity(q)), "=", terms(self.style, [written(q.expr, self.style, self.tensor)]))
                 for q in self.rec.quantities.values()]
+
+    def maxima(self) -> list[Equation]:
+        """What weights and sums are relative to, where it is a running maximum."""
+        held = self.rec.stabiliser
+        if held is None:
+            return []
+        before, axes = sympy.Symbol("_before", real=True), self.letters(held.axes)
+        spelled = {before: self.style.indexed(MAXIMUM.name, ["t-1", *axes]),
+                   MAXIMUM: self.style.indexed(MAXIMUM.name, ["t", *axes]),
+                   READ_MAXIMUM: self.style.indexed(READ_MAXIMUM.name, ["t", *self.letters(held.read_axes)])}
+        read_from = before if held.before else MAXIMUM
+        meaning = {MAXIMUM: sympy.Max(held.log_decay + before, held.log_weight), SHIFT: before - MAXIMUM,
+                   READ_MAXIMUM: read_from if held.log_own is None else sympy.Max(read_from, held.log_own),
+                   READ_SHIFT: read_from - READ_MAXIMUM}
+        spell = lambda s: spelled.get(s) or self.tensor(s)  # noqa: E731
+        found = []
+        for track in (s for s in meaning if s.name in self.rec.tracks):
+            piece = written(meaning[track], self.style, spell)
+            if track == READ_MAXIMUM and "m" in held.axes:
+                piece = self.style.call("max_m", [piece])
+            left = self.style.indexed(track.name, ["t", *self.letters(held.axes_of(track))])
+            found.append(Equation(str(left), "=", terms(self.style, [piece])))
+        return found
 
     def decay_value(self) -> list[Equation]:
         """exp(ℓ) written out, where the exponential cancels: exp(ℓ) = 1 - 2^(-h - 5)."""
@@ -107,9 +133,9 @@ class Recurrent:
             return []
         inner = [f for f in sympy.Mul.make_args(rule.own) if self._along("m", f) or not self._along("v", f)]
         outer = [f for f in sympy.Mul.make_args(rule.own) if f not in inner]
-        share = self.style.product(self._pieces([(f, "t") for f in inner]))
-        share = self.style.summed("m", share) if "m" in rule.axes else share
-        return [self.style.product([share, *self._pieces([(f, "t") for f in outer])]) if outer else share]
+        shares = [self.style.product(self._pieces([(f, "t") for f in inner]))] if inner else []
+        shares = [self.style.summed("m", share) for share in shares] if "m" in rule.axes else shares
+        return [self.style.product([*shares, *self._pieces([(f, "t") for f in outer])]) if outer else shares[0]]
 
     def output(self) -> list[Equation]:
         """The output in the reads' names; nothing when it is a read as it stands."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import sympy
 
 from ..recurrence import Recurrence, StateRule, affine
+from ..stabiliser import TRACKS
 
 TOKENS = 4
 
@@ -30,8 +31,9 @@ class Unrolled:
 
 def gated(rec: Recurrence, name: str) -> bool:
     """Whether a quantity differs from token to token."""
-    tensors = [rec.tensors[s.name] for s in rec.quantities[name].expr.free_symbols if s.name in rec.tensors]
-    return any("T" in t.axes for t in tensors)
+    symbols = rec.quantities[name].expr.free_symbols
+    moving = any("T" in rec.tensors[s.name].axes for s in symbols if s.name in rec.tensors)
+    return moving or bool(symbols & set(TRACKS))
 
 
 def unroll(rec: Recurrence, rule: StateRule, tokens: int = TOKENS) -> Unrolled:

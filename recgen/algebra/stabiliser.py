@@ -1,0 +1,86 @@
+"""Weights given by their logarithm: kept within range by a running maximum, whatever finite number the logarithm is.
+
+    m_t = max(ℓ_t + m_{t-1}, log w_t)        S_t = e^{m_t} S'_t,  and the normalizer's sums likewise
+
+What is carried is S', and every exponential becomes one of a number that is at most 0:
+
+    the decay        e^{ℓ_t + m_{t-1} − m_t}
+    the weight       e^{log w_t − m_t}
+    the read         e^{m − r_t}, with r_t the largest that the token reads: over the features, and over its own share
+    a constant that the denominator is compared with or added to is e^{−r_t} times as large
+
+The maxima follow from the inputs before anything else is computed, so that a form sees nothing but a recurrence with
+another decay and another weight. What they are does not matter, only that all of it is relative to the same ones: the
+proof takes any numbers for them, and no gradient flows through them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy
+
+SHIFT = sympy.Symbol("shift", real=True)
+"""m_{t-1} − m_t, by which the decay's exponent is shifted."""
+
+MAXIMUM = sympy.Symbol("maximum", real=True)
+"""m_t."""
+
+READ_MAXIMUM = sympy.Symbol("read_maximum", real=True)
+"""r_t, where it is not m_t itself."""
+
+READ_SHIFT = sympy.Symbol("read_shift", real=True)
+"""The maximum of the state that is read, minus r_t."""
+
+TRACKS = (SHIFT, MAXIMUM, READ_MAXIMUM, READ_SHIFT)
+
+
+@dataclass(frozen=True)
+class Stabiliser:
+    """Where the running maximum comes from: what decays it, what enters it, and what is read beside the state.
+
+    log_own: the logarithm of the weight of a token's own share, None where it has none, and own_factor what else it is
+    multiplied with. `axes`: along which the maximum varies. `before`: a token reads the state of its predecessor.
+    """
+
+    log_decay: sympy.Expr
+    log_weight: sympy.Expr
+    log_own: sympy.Expr | None
+    own_factor: sympy.Expr
+    axes: str
+    before: bool
+
+    @property
+    def shifts_read(self) -> bool:
+        """Whether what is read goes by another maximum than the state it is read from."""
+        return "m" in self.axes or self.log_own is not None
+
+    @property
+    def read_axes(self) -> str:
+        """The axes of r_t: it is the same for all features."""
+        return self.axes.replace("m", "")
+
+    @property
+    def weight(self) -> sympy.Expr:
+        """e^{log w − m_t}."""
+        return sympy.exp(self.log_weight - MAXIMUM)
+
+    @property
+    def own_weight(self) -> sympy.Expr:
+        """The weight of a token's own share, relative to r_t."""
+        return self.own_factor * sympy.exp(self.log_own - READ_MAXIMUM)
+
+    @property
+    def log_unit(self) -> sympy.Expr:
+        """The logarithm of what 1 is, relative to r_t."""
+        return -(READ_MAXIMUM if self.shifts_read or self.before else MAXIMUM)
+
+    def axes_of(self, track: sympy.Symbol) -> str:
+        return self.read_axes if track == READ_MAXIMUM else self.axes
+
+
+def log_factors(expr: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
+    """A product as (the logarithm of its exponentials, its other factors)."""
+    factors = sympy.Mul.make_args(expr)
+    powers = [f for f in factors if isinstance(f, sympy.exp)]
+    return sympy.Add(*(f.args[0] for f in powers)), sympy.Mul(*(f for f in factors if f not in powers))

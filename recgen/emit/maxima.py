@@ -1,0 +1,69 @@
+"""The running maximum of a stabilised operator as text: what enters it, and what is relative to what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recgen.algebra.chunkwise import token_value
+from recgen.algebra.program import Graph
+from recgen.algebra.recurrence import Quantity, Recurrence, axes_of, real
+from recgen.algebra.stabiliser import READ_MAXIMUM, READ_SHIFT
+from recgen.spec.model import Spec
+
+from .layout import Layout
+from .reference import value_lines
+from .sizes import size_setup
+
+FIELD = "m"
+"""The maximum's name in the State."""
+
+
+def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
+    """What the templates need of the running maximum; None where there is none."""
+    held = rec.stabiliser
+    if held is None:
+        return None
+    exprs = {"log_decay": held.log_decay, "log_weight": held.log_weight, "log_own": held.log_own}
+    given = {name: e for name, e in exprs.items() if e is not None and e != 0}
+    used = {s.name for e in given.values() for s in e.free_symbols}
+    tensors = [t for t in (*spec.inputs, *spec.params) if t.name in used]
+    graph, first = Graph(), tensors[0].name
+    quantities = [Quantity(real(name), axes_of(e, rec.tensors), e) for name, e in given.items()]
+    nodes = [token_value(graph, q, rec, name=q.name) for q in quantities]
+    lines, names = value_lines(graph, nodes, first)
+    results = {
+        q.name: names[n] if q.name == "log_own" or set(held.axes) <= set(q.axes) else f"{names[n]}[..., None]"
+        for q, n in zip(quantities, nodes, strict=True)
+    }
+    return {
+        "names": [t.name for t in tensors],
+        "positions": [k for k, t in enumerate((*spec.inputs, *spec.params)) if t.name in used],
+        "weight_lines": [*size_setup(nodes, tensors, first), *lines],
+        "weights": list(({"log_decay": f"torch.zeros_like({results['log_weight']})"} | results).values()),
+        "has_own": held.log_own is not None,
+        "tracks": list(rec.tracks),
+        "track_lines": _track_lines(rec),
+        "field_index": len(rec.states),
+    }
+
+
+def _track_lines(rec: Recurrence) -> list[str]:
+    """What is relative to what: from `before` and `maximum`, the maxima before and after each token."""
+    held = rec.stabiliser
+    lines, read, tracks = [], "before" if held.before else "maximum", rec.tracks
+    over = ".amax(-1)" if "m" in held.axes else ""
+    if READ_MAXIMUM.name in tracks or READ_SHIFT.name in tracks:
+        largest = f"{read}{over}"
+        if held.log_own is not None:
+            own = "log_own.amax(-1)" if "m" in axes_of(held.log_own, rec.tensors) else "log_own"
+            largest = f"torch.maximum({largest}, {own})"
+        lines.append(f"read_maximum = {largest}")
+    if READ_SHIFT.name in tracks:
+        lines.append(f"read_shift = ({read} - read_maximum{'[..., None]' if over else ''}).clamp(min=GONE)")
+    lines.append("shift = (before - maximum).clamp(min=GONE)")
+    return lines
+
+
+def maximum_layout(rec: Recurrence, layout: Layout) -> dict[str, str]:
+    """The maximum's entry in STATE; none where there is none."""
+    return {} if rec.stabiliser is None else {FIELD: layout.state(rec.stabiliser.axes)}
