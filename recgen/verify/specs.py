@@ -150,17 +150,25 @@ def _features(d: Drawing) -> None:
 
 def _normalizer(d: Drawing) -> None:
     if d.chance(3):
-        d.spec["normalizer"] = d.one("sum", {"kind": "sum", "eps": "1e-3"}, "max_abs")
+        d.spec["normalizer"] = d.one("sum", {"kind": "sum", "eps": "1e-3"}, "max_abs", "abs_sum",
+                                     {"kind": d.one("max_abs", "abs_sum"), "floor": "0.2"})
 
 
 def _weight(d: Drawing) -> None:
     if not d.chance(3):
         return
     axes = "D" if d.vector else d.one("H", "H", "H K", "H V", "H V")
+    if d.chance(4):
+        d.spec["key_weight"] = {"log": d.one(*(d.input(axes) for _ in "ab"), d.draw(texts.real(d.input(axes))))}
+        if d.vector and d.chance(2):
+            d.spec["normalizer"] = {"kind": "sum", "eps": "0"}
+        elif not d.chance(8):
+            d.spec.setdefault("normalizer", "sum")
+        return
     text = d.draw(texts.positive(d.either(axes), d.beside(axes)))
     if d.chance(6) and not d.vector:
         text = f"{text} * {d.draw(texts.positive(d.either('H K')))}"
-    d.spec["key_weight"] = {"log": text} if d.chance(12) else text
+    d.spec["key_weight"] = text
 
 
 def _readout(d: Drawing) -> None:
@@ -169,7 +177,8 @@ def _readout(d: Drawing) -> None:
     if d.chance(3):
         readout["kind"] = "exclusive"
     if d.chance(2) if readout else d.chance(40):
-        readout["bonus"] = d.param(d.one(key, key, "H") if not d.vector else key)
+        bonus = d.param(d.one(key, key, "H") if not d.vector else key)
+        readout["bonus"] = d.one(bonus, bonus, f"exp({bonus})", d.draw(texts.positive(bonus)))
     if d.chance(4):
         readout["skip"] = d.param(d.one("H", value) if not d.vector else value)
     if d.chance(4):
@@ -185,7 +194,7 @@ def _scale(d: Drawing) -> None:
 
 def _rarely(d: Drawing) -> None:
     """Keys that change everything else, and mistakes."""
-    if d.chance(25) and not d.vector:
+    if d.chance(10) and not d.vector:
         d.spec["rotation"] = d.one("10000 ** (-2 * i / K)", "0.5 / (i + 1)")
     if d.chance(25):
         d.spec["causal"] = "false"

@@ -236,7 +236,7 @@ def mlstm(q: Tensor, k: Tensor, v: Tensor, i: Tensor, f: Tensor, *, state: State
     for t in range(T):
         log_f, before = logsigmoid(f[:, t]), m
         m = torch.maximum(log_f + m, i[:, t]).detach()
-        forget, enter = torch.exp(log_f + before - m), torch.exp(i[:, t] - m)
+        forget, enter = torch.exp(log_f + (before - m)), torch.exp(i[:, t] - m)
         C = forget[..., None, None] * C + (enter[..., None] * k[:, t])[..., :, None] * v[:, t, :, None, :]
         n = forget[..., None] * n + enter[..., None] * k[:, t]
         query = (K ** -0.5 if scale is None else scale) * q[:, t]
@@ -253,10 +253,10 @@ def rwkv4(r: Tensor, k: Tensor, v: Tensor, w: Tensor, u: Tensor, *, state: State
     outputs, p = [], p.detach()
     for t in range(T):
         q = torch.maximum(p, u + k[:, t]).detach()
-        old, new = torch.exp(p - q), torch.exp(u + k[:, t] - q)
+        old, new = torch.exp(p - q), torch.exp(u + (k[:, t] - q))
         outputs.append(torch.sigmoid(r[:, t]) * (old * a + new * v[:, t]) / (old * b + new))
         q = torch.maximum(p - torch.exp(w), k[:, t]).detach()
-        old, new, p = torch.exp(p - torch.exp(w) - q), torch.exp(k[:, t] - q), q
+        old, new, p = torch.exp((p - q) - torch.exp(w)), torch.exp(k[:, t] - q), q
         a, b = old * a + new * v[:, t], old * b + new
     return torch.stack(outputs, 1), (a, b, p)
 

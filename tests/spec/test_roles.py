@@ -66,7 +66,7 @@ def test_what_the_other_keys_hold() -> None:
     assert spec.normalizer == Normalizer("max_abs")
     assert spec.scale.tree == 1 / sympy.sqrt(SIZES["K"])
     assert spec.rotation is not None and spec.rotation.tree == 10000 ** (-2 * PAIR / SIZES["K"])
-    assert (spec.readout.kind, spec.readout.bonus, spec.readout.skip) == ("exclusive", "u", "d")
+    assert (spec.readout.kind, spec.readout.bonus.text, spec.readout.skip) == ("exclusive", "u", "d")
     assert spec.readout.gate is not None and spec.readout.gate.text == "sigmoid(r)"
 
 

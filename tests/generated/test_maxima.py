@@ -1,0 +1,113 @@
+"""Weights given by their logarithm: any finite number is safe, in every form, and changes nothing but the range."""
+from __future__ import annotations
+
+import pytest
+import torch
+
+import recgen
+from tests.generated.catalogue import FORMS, NAIVE, OPERATORS, TORCH_FORMS, Form, each_form, emitted
+from tests.generated.equations import published
+from tests.generated.inputs import Values, draw, draw_state
+from tests.generated.support import assert_matches, call, part, run, truth
+
+LOGARITHMS = {"mlstm": "i", "rwkv4": "k"}
+LARGEST = torch.finfo(torch.float32).max
+SIZES = {"T": 40, "H": 2, "K": 8, "V": 6}
+
+
+def wild(name: str, kind: str) -> Values:
+    """Inputs whose log-weights are out of every exponential's range. Queries and keys are positive: a normalizer that
+    may cross 0 would make anything of a rounding error."""
+    values = draw(emitted(name), **SIZES)
+    log = values[LOGARITHMS[name]]
+    if name == "mlstm":
+        values["q"].abs_()
+        values["k"].abs_()
+    noise = torch.randn(log.shape, generator=torch.Generator().manual_seed(3))
+    log.copy_({
+        "high": 1000 + noise, "low": -1000 + noise, "spread": 300 * noise, "rising": noise.cumsum(1).abs() * 20,
+        "falling": -noise.cumsum(1).abs() * 20, "largest": torch.full_like(log, LARGEST),
+        "smallest": torch.full_like(log, -LARGEST), "both ends": LARGEST * noise.sign(),
+    }[kind])
+    return values
+
+
+KINDS = ("high", "low", "spread", "rising", "falling", "largest", "smallest", "both ends")
+
+
+@pytest.mark.parametrize(("kind", "form"), [
+    pytest.param(kind, form, id=f"{kind}-{form}", marks=[pytest.mark.interpreter] * form.interpreted)
+    for kind in KINDS for form in (FORMS if kind in ("spread", "both ends") else TORCH_FORMS)])
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_any_finite_logarithm_is_safe(name: str, kind: str, form: Form) -> None:
+    values = wild(name, kind)
+    found = run(emitted(name), form, values)
+    assert all(bool(x.isfinite().all()) for x in found.values()), {n: x for n, x in found.items() if n[0] == "d"}
+    o, _ = published(name, {n: x.double() for n, x in values.items()})
+    assert_matches({"o": found["o"]}, {"o": o})
+
+
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_the_published_loop_agrees_in_float64_on_wild_weights(name: str) -> None:
+    values = {n: x.double() for n, x in wild(name, "spread").items()}
+    state = draw_state(emitted(name), values)
+    o, final = published(name, values, tuple(state.values()))
+    found = call(emitted(name), NAIVE, values, state)
+    assert_matches(found, {"o": o, **dict(zip(emitted(name).STATE, final, strict=True))}, torch.float64)
+
+
+@pytest.mark.parametrize("form", each_form(FORMS))
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_a_constant_more_in_every_logarithm_is_the_maximum_s_alone(name: str, form: Form) -> None:
+    """Weights e^512 times as large: the sums, in units of e^m, are e^512 times as large. rwkv4 reads a ratio."""
+    values = draw(emitted(name), **SIZES)
+    log = values[LOGARITHMS[name]]
+    log.copy_((log * 1024).round() / 1024)  # so that float32 holds 512 more of them
+    before = call(emitted(name), form, values)
+    log.add_(512)
+    after = call(emitted(name), form, values)
+    units = torch.exp(after["m"].double() - 512 - before["m"].double())
+    assert_matches({n: after[n] * units.reshape(units.shape + (1,) * (after[n].dim() - units.dim())) for n in "Sz"},
+                   {n: before[n].double() for n in "Sz"}, note=str(form))
+    if name == "rwkv4":
+        assert_matches({"o": after["o"]}, {"o": before["o"].double()})
+
+
+@pytest.mark.parametrize("form", each_form(FORMS))
+@pytest.mark.parametrize("normalizer", [{"kind": "sum", "eps": 0.01}, {"kind": "max_abs", "floor": 3}, "abs_sum"],
+                         ids=lambda n: n["kind"] if isinstance(n, dict) else n)
+def test_constants_of_the_denominator_mean_the_same_with_and_without_a_maximum(normalizer: object, form: Form) -> None:
+    """exp(i) as a weight, and i as its logarithm: ε and floor are in the scale of the sums as they are."""
+    spec = {"name": "weighed", "inputs": {"i": "B T H", "g": "B T H K"}, "normalizer": normalizer,
+            "feature_map": "softplus", "decay": {"type": "gated", "per": "key", "log": "logsigmoid(g)"}}
+    plain, held = (recgen.load({**spec, "key_weight": w}) for w in ("exp(i)", {"log": "i"}))
+    values = draw(held, **SIZES)
+    values["i"].sub_(4)  # sums of about 0.02, so that the constants count
+    expected, found = truth(plain, values, loss="output"), run(held, form, values, loss="output")
+    same = [n for n in expected if n == "o" or n.startswith("d ")]
+    assert_matches({n: found[n] for n in same}, {n: expected[n] for n in same})
+
+
+@pytest.mark.parametrize("form", each_form(FORMS))
+@pytest.mark.parametrize("cut", [1, 17])
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_a_split_sequence_carries_its_maximum(name: str, cut: int, form: Form) -> None:
+    module, values = emitted(name), wild(name, "spread")
+    whole = truth(module, values)
+    first = call(module, form, part(module, values, None, cut))
+    second = call(module, form, part(module, values, cut, None), {n: first[n] for n in module.STATE})
+    o = torch.cat([first["o"], second["o"]], 1)
+    assert_matches({"o": o, "m": second["m"]}, {"o": whole["o"], "m": whole["m"]})
+
+
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_an_empty_state_may_be_given_with_a_maximum_of_minus_infinity(name: str) -> None:
+    module, values = emitted(name), wild(name, "smallest")
+    empty = {n: x for n, x in call(module, NAIVE, part(module, values, None, 0)).items() if n != "o"}
+    empty["m"] = torch.full_like(empty["m"], -torch.inf)
+    found = call(module, Form("chunk", "torch"), values, empty)
+    assert_matches({"o": found["o"]}, {"o": call(module, Form("chunk", "torch"), values)["o"].double()})
+
+
+def test_the_operators_with_a_maximum_are_in_the_catalogue() -> None:
+    assert {name for name in OPERATORS if "m" in emitted(name).STATE} == set(LOGARITHMS)
