@@ -42,15 +42,19 @@ def scan(program: Program, adjoint: Program) -> tuple[tuple[Kernel, ...], Kernel
         True,
         gradients,
         stores,
-        edges=_read_states(states, [s.node for s in stores]),
+        edges=_read_states(states, [*(s.node for s in stores), *_steps(gradients)]),
     )
     return alone, forward, (backward,), epilogue
 
 
 def _run_from_nothing(name: str, purpose: str, carries: Carries, of: Carries = ()) -> Kernel:
     """The run of some carried values; of the gradients `of` carried values, backwards."""
-    steps = [n for c in carries for n in (c.decay, c.write) if n is not None]
-    return Kernel(name, purpose, TILE, bool(of), carries, (), edges=_read_states(of, steps), stores_ends=False)
+    edges = _read_states(of, _steps(carries))
+    return Kernel(name, purpose, TILE, bool(of), carries, (), edges=edges, stores_ends=False)
+
+
+def _steps(carries: Carries) -> list[Node]:
+    return [n for c in carries for n in (c.decay, c.write) if n is not None]
 
 
 def _read_states(states: Carries, results: Iterable[Node]) -> tuple[Node, ...]:

@@ -134,9 +134,10 @@ class _Reader:
         findings.raise_if_any()
         assert decay is not None and scale is not None and query_map is not None and key_map is not None
         if shape.state == "matrix":
-            check_features(context, tensors, query_map, key_map)
-        beside = (roles["value"], weight, readout.bonus, readout.gate, rotation, decay.log)
-        others = [expr for expr in beside if expr]
+            beside = {("decay",): decay.log, ("key_weight",): weight, ("readout", "bonus"): readout.bonus}
+            check_features(context, tensors, query_map, key_map, beside)
+        smooth = (roles["value"], weight, readout.bonus, readout.gate, rotation, decay.log)
+        others = [expr for expr in smooth if expr]
         check_gradients(context, tensors, others, [(roles["query"], query_map), (roles["key"], key_map)], named)
         findings.raise_if_any()
         here = context.source.location(context.root.start)

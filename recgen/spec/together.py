@@ -75,13 +75,25 @@ def check_log_weight(
             context.refuse_at(("normalizer", "eps"), f"{reason}, with the token's own among them", fix)
 
 
-def check_features(context: Context, tensors: Mapping[str, Tensor], query_map: Expr, key_map: Expr) -> None:
-    """Query and key need as many features as each other: their products are summed over them."""
+def check_features(
+    context: Context, tensors: Mapping[str, Tensor], query_map: Expr, key_map: Expr,
+    beside: Mapping[tuple[str, ...], Expr | None],
+) -> None:
+    """Query and key need as many features as each other: their products are summed over them.
+
+    beside: what is stated per key channel beside them, by its place.
+    """
     widths = {**widths_of(tensors), FEATURE: (SIZES["K"],)}
     query, key = (width(features.tree, widths) for features in (query_map, key_map))
     if sympy.expand(query - key) != 0:
         reason = f"the query has {query} features and the key {key}, and a query meets every feature of a key"
         context.refuse(context.key_position("feature_map"), "feature_map", reason, "give both maps as many features")
+    for path, expr in beside.items():
+        own = [a for a in axes_of(expr, tensors) if a in "KM"] if expr is not None else []
+        if own and sympy.expand(SIZES[own[0]] - key) != 0:
+            reason = f"this has one value for each of {own[0]} key channels, and the key has {key} features"
+            fix = "use inputs and parameters without that axis, or a feature map that keeps the width"
+            context.refuse_at(path, reason, fix)
 
 
 def check_used(context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], named: set[str | None]) -> None:

@@ -32,7 +32,8 @@ def launch(job: dict[str, Any]) -> None:
     o, final = module.operator(**leaves, initial_state=module.State(**start), output_final_state=True,
                                cu_seqlens=offsets, mode=job["mode"], backend="triton", chunk_size=job["chunk_size"])
     if job["backward"]:
-        torch.autograd.backward([o, *final], [torch.zeros_like(x) for x in (o, *final)])
+        results = [x for x in (o, *final) if x.requires_grad]  # a maximum has no gradient
+        torch.autograd.backward(results, [torch.zeros_like(x) for x in results])
 
 
 def describe(kernel: Kernel) -> dict[str, Any]:

@@ -45,6 +45,21 @@ def test_an_input_called_x_leaves_the_feature_map_its_argument() -> None:
     assert spec.key_map.text == "elu(x) + 1" and [t.name for t in spec.inputs] == ["q", "k", "x"]
 
 
+@pytest.mark.parametrize(("text", "line"), [
+    ("decay: {type: gated, per: key, log: logsigmoid(g)}", 4),
+    ("key_weight: sigmoid(g)", 4),
+    ("key_weight: {log: g}\nnormalizer: sum", 4),
+    ("readout: {kind: exclusive, bonus: g}", 4),
+])
+def test_a_wider_map_leaves_no_key_channels_to_decay_or_weigh(text: str, line: int) -> None:
+    with pytest.raises(SpecError) as caught:
+        read_text(f"name: mine\ninputs: {{g: B T H K}}\nfeature_map: concat(exp(x), exp(-x))\n{text}\n")
+    (found,) = caught.value.problems
+    assert found.location.line == line
+    assert found.reason == "this has one value for each of K key channels, and the key has 2*K features"
+    read_text(f"name: mine\ninputs: {{g: B T H K}}\nfeature_map: softmax(x)\n{text}\n")
+
+
 LOG = "key_weight: {log: i}\ninputs: {i: B T H}"
 
 
