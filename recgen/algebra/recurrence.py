@@ -66,12 +66,16 @@ class StateRule:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """The one-step statement. `output` is an expression in the reads' names and in quantities."""
+    """The one-step statement. `output` is an expression in the reads' names and in quantities.
+
+    Where it is not `causal`, every token reads what the states are after the last one, from nothing before the first.
+    """
 
     quantities: Mapping[str, Quantity]
     states: tuple[StateRule, ...]
     output: sympy.Expr
     tensors: Mapping[str, Tensor]
+    causal: bool = True
 
     @property
     def log_decays(self) -> tuple[Quantity, ...]:
@@ -143,7 +147,7 @@ def recurrence(spec: Spec) -> Recurrence:
     if readout.skip is not None:
         found.append(Quantity(skip, "v", real(readout.skip) * spec.value.tree))
         output = output + skip
-    return Recurrence({q.name: q for q in found}, tuple(states), output, tensors)
+    return Recurrence({q.name: q for q in found}, tuple(states), output, tensors, spec.causal)
 
 
 def _rotated(features: sympy.Expr, spec: Spec) -> sympy.Expr:
@@ -261,7 +265,9 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
             not any(t.role == "input" and t.symbol in role.tree.free_symbols for t in tensors.values())
             for role in ((spec.query, spec.key, spec.value) if spec.state == "matrix" else ())
         ),
-        "causal: false": not spec.causal,
+        "causal: false with a vector state": not spec.causal and spec.state == "vector",
+        "causal: false with a weight that varies along keys and values at once": not spec.causal
+        and _weights(spec.key_weight.tree, tensors)[2] != 1,
         "a log key weight": spec.log_key_weight,
     }
     found = [what for what, missing in gaps.items() if missing]
@@ -272,7 +278,7 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
                     spec.decay.log.at,
                     what,
                     "the spec is valid, but not lowered yet",
-                    "today: causal operators with a real decay and a weight that is not given by its logarithm",
+                    "today: a matrix state where causal is false, and a weight that is not given by its logarithm",
                 )
                 for what in found
             ]
