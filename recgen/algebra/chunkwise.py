@@ -144,7 +144,7 @@ def chunk_program(rec: Recurrence, factorisation: str) -> Program:
         inside = [_pair_term(g, read, write, pair, rule.axes) for pair in decay.pairs(factorisation)]
         inside += [own_term(g, own, rule.axes)] if own else []
         carried = _carried_term(g, read, start, decay.exp(decay.through(), "decay_to_row"))
-        reads[sympy.Symbol(rule.read_name, real=True)] = g.add(*inside, carried, name=rule.read_name)
+        reads[sympy.Symbol(rule.read_name, real=True)] = g.label(g.add(*inside, carried), rule.read_name)
         total = g.exp(g.add(*decay.total()), name="chunk_decay") if decay.logs else None
         write_end = _write_term(g, write, decay.exp(decay.later(), "decay_to_end"), rule.axes)
         carries.append(Carry(rule.name, start, total, write_end))

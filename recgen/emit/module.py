@@ -40,6 +40,11 @@ FORMS = [
     ("chunk", "Chunk by chunk: linear in time, matrix products inside a chunk."),
     ("recurrent", "Token by token with nothing but the state in memory; its backward pass is the chunkwise one."),
 ]
+FORMS_OF_TOTALS = [
+    ("naive", "The definition: a loop over tokens that sums, then one that reads, differentiated by autograd."),
+    ("parallel", "All pairs of tokens at once: quadratic in time; its backward pass is the chunkwise one."),
+    ("chunk", "The sum over all tokens, then all that reads it: linear in time, matrix products inside a chunk."),
+]
 STATE_WORDS = {"S": "the sum of decayed writes key valueᵀ", "z": "the sum of decayed keys"}
 
 
@@ -95,8 +100,10 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     tensors = (*spec.inputs, *spec.params)
     names = [t.name for t in tensors]
     first = names[0]
-    states = [rule.name for rule in rec.states]
-    position = {"position": "N"} if rec.rotates else {}
+    total = plan.program.total
+    states = [rule.name for rule in rec.states if not total]
+    position = {"position": "N"} if rec.rotates and not total else {}
+    forms = FORMS_OF_TOTALS if total else FORMS
     extras = extra_arguments(rec)
     ref = reference(rec, first)
     layout = Layout.of(rec)
@@ -124,8 +131,10 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "extra_names": extras,
         "extras_in_step": "scale, position.detach().double()" if rec.rotates else "scale",
         "carried_names": [*states, *extras[1:]],
-        "states": repr({rule.field: _state_layout(rec, layout, rule.axes) for rule in rec.states} | position),
-        "schedules": '("scan",)' if scans else '("fused",)',
+        "states": repr({r.field: _state_layout(rec, layout, r.axes) for r in rec.states if not total} | position),
+        "modes": repr(tuple(form for form, _ in forms)),
+        "total": total,
+        "schedules": repr((plan.factorisation if scans or total else "fused",)),
         "chunk_size": plan.chunk_size,
         "chunk_sizes": plan.chunk_sizes,
         "state_doc": [
@@ -143,9 +152,9 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "value_input": value,
         "value_position": names.index(value),
         "decayed": bool(rec.log_decays),
-        "forms": FORMS,
+        "forms": forms,
         "scans": scans,
-        **_axes_context(layout, scans),
+        **_axes_context(layout, scans, total),
         "shared_positions": tuple(
             k for k, t in enumerate(tensors) if layout.heads and t.role != "input" and "H" not in t.axes
         ),
@@ -165,6 +174,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
                 "state_ends": [f"{s}_end" for s in states],
                 "d_state_starts": [f"d_{s}_start" for s in states],
                 "helpers": forward.text.helpers | backward.text.helpers,
+                **_pairs_context(plan, note, tensors),
                 **_kernel_context(spec, rec, plan, note, value, states),
             }
         ),
@@ -199,14 +209,19 @@ def _kernel_context(
     tensors = (*spec.inputs, *spec.params)
     features = feature_letter(rec)
     extras = extra_arguments(rec)
-    kernels, launches, helpers = kernel_contexts(plan, note, value, states[0], features)
+    home = states[0] if states else "grid"  # what float32 buffers are made like
+    kernels, launches, helpers = kernel_contexts(plan, note, value, home, features)
+    ahead = 1 if plan.sums is None else 2  # launches of the forward pass
     given, given_from = given_lines(plan, tensors[0].name)
     given_names = [n.name for n in plan.given]
-    recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0], Layout(True))
-    helpers |= more
-    prologue, heads = prologue_lines((plan.forward, *plan.backward), tensors[0].name)
-    epilogue, late = epilogue_lines(plan, states[0])
-    late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, states[0])
+    recurrent, recurrent_launch = None, None
+    if plan.sums is None:
+        recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0], Layout(True))
+        helpers |= more
+    sums = () if plan.sums is None else (plan.sums,)
+    prologue, heads = prologue_lines((*sums, plan.forward, *plan.backward), tensors[0].name)
+    epilogue, late = epilogue_lines(plan, home)
+    late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, home)
     key, val = (next(t.name for t in spec.inputs if axis in t.axes) for axis in "KV")
     key = given_names[0] if given_names else key
     widths = [key, *([val] if val != key else [])]
@@ -217,15 +232,16 @@ def _kernel_context(
     ]
     setup = [
         *([f"{', '.join(given_names)} = _given({', '.join([*given_from, *extras])})"] if given else []),
-        f"grid = _Grid(offsets, {states[0]}.shape[0], {', '.join(widths)})",
+        f"grid = _Grid(offsets, {f'{states[0]}.shape[0], ' if states else ''}{', '.join(widths)})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
-        *size_setup(heads, tensors, states[0]),
+        *size_setup(heads, tensors, home),
         *prologue,
     ]
     names = {
         "V": f"V = {val}.shape[-1]",
         "rows": "rows = batch * T",
-        "sequences": f"sequences = {states[0]}.shape[0]",
+        "sequences": f"sequences = {home}.shape[0]",
+        "pieces": "pieces = grid.pieces",
         "tiles_m": 'tiles_m = grid.tiles["m"]',
         "tiles_v": 'tiles_v = grid.tiles["v"]',
         "products": f"products = _products(({', '.join(products)}))",
@@ -243,13 +259,16 @@ def _kernel_context(
 
     return {
         "kernels": kernels,
-        "counts": repr([c for c in ("H", "rows", "sequences") if any(c in k.arguments for k in kernels)]),
+        "counts": repr(
+            [c for c in ("H", "rows", "sequences", "pieces") if any(c in k.arguments for k in kernels)]
+            + ["numbers"] * plan.program.total
+        ),
         "kernel_helpers": helper_sources(helpers),
         "recurrent": recurrent,
         "recurrent_launch": recurrent_launch,
-        "launch_setup_recurrent": complete(setup, text_of([recurrent_launch])),
-        "forward_launch": launches[0],
-        "backward_launches": launches[1:],
+        "launch_setup_recurrent": [] if recurrent is None else complete(setup, text_of([recurrent_launch])),
+        "forward_launches": launches[:ahead],
+        "backward_launches": launches[ahead:],
         "shape_inputs": ", ".join(widths),
         "shape_dtypes": ", ".join(f"{w}.dtype" for w in widths) + ("," if len(widths) == 1 else ""),
         "key_source": key,
@@ -259,11 +278,30 @@ def _kernel_context(
         "given_names": given_names,
         "given_from": given_from,
         "given_setup": size_setup(plan.given, tensors, tensors[0].name),
-        "launch_setup": complete(setup, text_of(launches[:1])),
-        "launch_setup_backward": complete(setup + late_sizes, text_of(launches[1:])),
+        "launch_setup": complete(setup, text_of(launches[:ahead])),
+        "launch_setup_backward": complete(setup + late_sizes, text_of(launches[ahead:])),
         "epilogue": epilogue,
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
-        "kept": list(dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given)),
+        "kept": [*_totals_kept(plan), *dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given)],
+    }
+
+
+def _totals_kept(plan: Plan) -> list[str]:
+    """The totals of the forward pass that the backward kernels read."""
+    own = {c.start for c in plan.program.carries}
+    return list(dict.fromkeys(n.op.name for k in plan.backward for n in k.totals if n in own))
+
+
+def _pairs_context(plan: Plan, note: Note, tensors: Sequence[Tensor]) -> dict[str, Any]:
+    """The function of all pairs at once, where it is not the chunkwise one with a single chunk."""
+    if plan.pairs is None:
+        return {}
+    first = tensors[0].name
+    pairs = forward_lines(plan.pairs, note, first)
+    return {
+        "pairs_setup": _setup(pairs, plan.pairs.nodes(), tensors, first),
+        "pairs_lines": pairs.lines,
+        "pairs_result": pairs.text.use(plan.pairs.outputs["o"]),
     }
 
 
@@ -281,7 +319,7 @@ def _state_words(rule: StateRule) -> str:
     return STATE_WORDS[rule.field] if "m" in rule.axes else "the sum of decayed values"
 
 
-def _axes_context(layout: Layout, scans: bool) -> dict[str, Any]:
+def _axes_context(layout: Layout, scans: bool, total: bool) -> dict[str, Any]:
     """How tensors are laid out, in words and in code."""
     widths = list(layout.letters.values())
     sizes = {"H": 2, "K": 16, "V": 16} if layout.heads else {"D": 32}
@@ -297,6 +335,8 @@ def _axes_context(layout: Layout, scans: bool) -> dict[str, Any]:
         "sample_sizes": sizes,
         "kernels_comment": f"Triton kernels of the scan: one program per chunk, {tile}, tokens in turn, all in float32."
         if scans
+        else f"Triton kernels of the chunkwise form: one program per piece of time, {tile}. Sums are float32."
+        if total
         else f"Triton kernels of the chunkwise form: one program per sequence, {tile}. State and sums are float32.",
     }
 
@@ -328,6 +368,25 @@ def _reference_context(rec: Recurrence, ref: Reference) -> dict[str, Any]:
         "token_at_t": [f"{v}[:, t]" if moving else v for v, moving in zip(ref.variables, ref.in_time, strict=True)],
         "step_lines": ref.step_lines,
         "value_variable": value,
+        **(_total_reference_context(rec, ref) if not rec.causal else {}),
+    }
+
+
+def _total_reference_context(rec: Recurrence, ref: Reference) -> dict[str, Any]:
+    """The two halves of a step, where every token reads what all have written."""
+
+    def at(positions: list[int], t: str = "") -> list[str]:
+        return [ref.variables[k] + (t if ref.in_time[k] else "") for k in positions]
+
+    sums = [r.name for r in rec.states]
+    return {
+        "sums": sums,
+        "write_arguments": [*at(ref.written), *sums],
+        "write_at_t": [*at(ref.written, "[:, t]"), *sums],
+        "write_lines": ref.write_lines,
+        "read_arguments": [*at(ref.read), *sums],
+        "read_at_t": [*at(ref.read, "[:, t]"), *sums],
+        "read_lines": ref.read_lines,
     }
 
 

@@ -1,0 +1,56 @@
+"""The total schedule: what every token reads is a sum over the whole sequence, so time is cut into pieces.
+
+The slices are those of the fused schedule. Each kernel runs one program per piece, walks its chunks, and carries
+nothing from piece to piece: it loads the totals that it reads, and sums over its piece what it adds to other totals.
+A sequence's pieces are then added up, in their order, and the next kernel reads the result.
+
+    sums        what the tokens write
+    forward     outputs from the totals
+    backward    first what needs the totals alone, with the sums of the totals' gradients; then what needs these
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recgen.algebra.program import Carry, Leaf, Node, Program
+
+from .fused import fused, given_values
+from .kernels import Epilogue, Kernel
+
+NAMES = {
+    (False, "m"): ("_chunk_backward_query", "gradients of what reads the totals, and a piece's part of the totals' own"),
+    (False, "v"): ("_chunk_backward_output", "gradients of what leaves the totals"),
+    (True, "m"): ("_chunk_backward_key", "gradients of what is written, from the totals' gradients"),
+    (True, "v"): ("_chunk_backward_value", "gradients of the values written, from the totals' gradients"),
+}
+READS = (False, "m")  # the kernel that has all that the totals' gradients are summed from
+
+
+def total(program: Program, adjoint: Program) -> tuple[Kernel, Kernel, tuple[Kernel, ...], Epilogue]:
+    """The kernel that sums what is written, the forward kernel, the backward kernels in order, and the epilogue."""
+    forward, backward, epilogue = fused(program, adjoint)
+    kept = tuple(dict.fromkeys((*given_values(program, adjoint), *(n for k in backward for n in k.kept))))
+    written = Kernel(
+        "_chunk_sums", "what the tokens of a piece write", "v", False, (), (), given_values(program), stores_ends=False
+    )
+    outputs = replace(forward, name="_chunk_forward", purpose="outputs from the totals")
+    kernels = []
+    for k in backward:
+        slice_ = k.reverse, k.tile
+        name, purpose = NAMES[slice_]
+        sums = adjoint.carries if slice_ == READS else ()
+        kernels.append(_over_pieces(replace(k, name=name, purpose=purpose, kept=kept), sums))
+    return _over_pieces(written, program.carries), _over_pieces(outputs), tuple(kernels), epilogue
+
+
+def _over_pieces(kernel: Kernel, sums: tuple[Carry, ...] = ()) -> Kernel:
+    """The kernel on a piece of time: what it summed up to now it loads, and it sums what is asked for."""
+    kernel = replace(kernel, reverse=False, carries=(), sums=sums, stores_ends=False, in_pieces=True)
+    used = kernel.nodes()
+    totals = tuple(n for n in used if _is_carried(n))
+    return replace(kernel, kept=tuple(n for n in kernel.kept if n in used), totals=totals)
+
+
+def _is_carried(node: Node) -> bool:
+    return isinstance(node.op, Leaf) and node.op.kind == "carry"
