@@ -288,8 +288,8 @@ def _kernel_context(
 
 def _totals_kept(plan: Plan) -> list[str]:
     """The totals of the forward pass that the backward kernels read."""
-    own = {c.start for c in plan.program.carries}
-    return list(dict.fromkeys(n.op.name for k in plan.backward for n in k.totals if n in own))
+    read = {n for k in plan.backward for n in k.totals}
+    return [c.start.op.name for c in plan.program.carries if c.start in read]
 
 
 def _pairs_context(plan: Plan, note: Note, tensors: Sequence[Tensor]) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recgen.algebra.program import Carry, Leaf, Node, Program
+from recgen.algebra.program import Carry, Program
 
+from .check import PlanError
 from .fused import fused, given_values
 from .kernels import Epilogue, Kernel
 
@@ -30,27 +31,23 @@ READS = (False, "m")  # the kernel that has all that the totals' gradients are s
 def total(program: Program, adjoint: Program) -> tuple[Kernel, Kernel, tuple[Kernel, ...], Epilogue]:
     """The kernel that sums what is written, the forward kernel, the backward kernels in order, and the epilogue."""
     forward, backward, epilogue = fused(program, adjoint)
-    kept = tuple(dict.fromkeys((*given_values(program, adjoint), *(n for k in backward for n in k.kept))))
-    written = Kernel(
-        "_chunk_sums", "what the tokens of a piece write", "v", False, (), (), given_values(program), stores_ends=False
-    )
-    outputs = replace(forward, name="_chunk_forward", purpose="outputs from the totals")
+    given = given_values(program, adjoint)
+    kept = tuple(dict.fromkeys((*given, *(n for k in backward for n in k.kept))))
+
+    def over_pieces(kernel: Kernel, sums: tuple[Carry, ...] = ()) -> Kernel:
+        """The kernel on a piece of time: what was summed up before it loads, and it sums what is asked for."""
+        kernel = replace(kernel, reverse=False, carries=(), sums=sums, kept=kept, stores_ends=False, in_pieces=True)
+        used = set(kernel.nodes())
+        totals = tuple(c.start for c in (*program.carries, *adjoint.carries) if c.start in used)
+        return replace(kernel, kept=tuple(n for n in kept if n in used), totals=totals)
+
+    written = Kernel("_chunk_sums", "what the tokens of a piece write", "v", False, (), ())
+    outputs = replace(forward, purpose="outputs from the totals")
     kernels = []
     for k in backward:
-        slice_ = k.reverse, k.tile
-        name, purpose = NAMES[slice_]
-        sums = adjoint.carries if slice_ == READS else ()
-        kernels.append(_over_pieces(replace(k, name=name, purpose=purpose, kept=kept), sums))
-    return _over_pieces(written, program.carries), _over_pieces(outputs), tuple(kernels), epilogue
-
-
-def _over_pieces(kernel: Kernel, sums: tuple[Carry, ...] = ()) -> Kernel:
-    """The kernel on a piece of time: what it summed up to now it loads, and it sums what is asked for."""
-    kernel = replace(kernel, reverse=False, carries=(), sums=sums, stores_ends=False, in_pieces=True)
-    used = kernel.nodes()
-    totals = tuple(n for n in used if _is_carried(n))
-    return replace(kernel, kept=tuple(n for n in kernel.kept if n in used), totals=totals)
-
-
-def _is_carried(node: Node) -> bool:
-    return isinstance(node.op, Leaf) and node.op.kind == "carry"
+        name, purpose = NAMES[k.reverse, k.tile]
+        first = not kernels
+        if first and (k.reverse, k.tile) != READS:
+            raise PlanError(f"{name} would come before the totals of the gradients are known")
+        kernels.append(over_pieces(replace(k, name=name, purpose=purpose), adjoint.carries if first else ()))
+    return over_pieces(written, program.carries), over_pieces(outputs), tuple(kernels), epilogue
