@@ -1,7 +1,8 @@
 """What a program means: each operation written out over the rows and features of one head, in an exact domain.
 
 A program is run over a sequence cut into chunks, carried values handed from chunk to chunk; the adjoint runs over the
-same chunks backwards. Where chunks read totals, what all of them write is summed before any of them is run. Values are numpy arrays of objects whose dimensions are the node's axes, in their order.
+same chunks backwards. Where chunks read totals, what all of them write is summed before any of them is run. Values are
+numpy arrays of objects whose dimensions are the node's axes, in their order.
 """
 
 from __future__ import annotations

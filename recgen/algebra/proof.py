@@ -160,7 +160,8 @@ def unrolled_sums(rec: Recurrence) -> Iterator[Statement]:
         if sympy.expand(stepped - (decay * E * initial + decay * W + write)) != 0:
             raise ProofError(f"{rule.name}: the unrolled sum does not satisfy the one-step recurrence {rule.update}")
         if not rec.causal:
-            yield Statement(f"{rule.name} = Σ_i {_product(step.write)}_i over all tokens i", "induction over t", "any T")
+            total = f"{rule.name} = Σ_i {_product(step.write)}_i over all tokens i"
+            yield Statement(total, "induction over t", "any T")
             continue
         weights = ("e^(ℓ_1+…+ℓ_t)", "e^(ℓ_(i+1)+…+ℓ_t) ") if step.log_decay != 0 else ("1", "")
         yield Statement(f"{rule.name}_t = {weights[0]}·{rule.name}_0 + Σ_(i≤t) {weights[1]}{_product(step.write)}_i",

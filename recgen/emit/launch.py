@@ -126,9 +126,14 @@ def prologue_lines(kernels: Sequence[Kernel], like: str) -> tuple[list[str], lis
     for k in kernels:
         for n in k.nodes():
             if n.level != "head":
-                heads.update(dict.fromkeys(a for a in n.args if a.level == "head" and not isinstance(a.op, Leaf)))
+                heads.update(dict.fromkeys(a for a in n.args if a.level == "head" and not _is_given(a)))
     nodes = list(heads)
     return _torch_lines(nodes, like, {})[0], nodes
+
+
+def _is_given(node: Node) -> bool:
+    """Whether a value is an argument of the launch: a parameter or a number. The index of the head is not."""
+    return isinstance(node.op, Leaf) and node.op.kind != "index"
 
 
 def given_lines(plan: Plan, like: str) -> tuple[list[str], list[str]]:

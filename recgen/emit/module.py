@@ -33,17 +33,13 @@ from .reference import Reference, reference
 from .scan_module import scan_context, scan_writers
 from .sizes import feature_letter, feature_width, size_setup
 from .torch_lines import TorchWriter, backward_lines, forward_lines
+from .total_module import FORMS_OF_TOTALS, halves, totals_kept
 
 FORMS = [
     ("naive", "The definition: a loop over tokens in plain torch, differentiated by autograd."),
     ("parallel", "All pairs of tokens at once: quadratic in time, the chunkwise form with a single chunk."),
     ("chunk", "Chunk by chunk: linear in time, matrix products inside a chunk."),
     ("recurrent", "Token by token with nothing but the state in memory; its backward pass is the chunkwise one."),
-]
-FORMS_OF_TOTALS = [
-    ("naive", "The definition: a loop over tokens that sums, then one that reads, differentiated by autograd."),
-    ("parallel", "All pairs of tokens at once: quadratic in time; its backward pass is the chunkwise one."),
-    ("chunk", "The sum over all tokens, then all that reads it: linear in time, matrix products inside a chunk."),
 ]
 STATE_WORDS = {"S": "the sum of decayed writes key valueᵀ", "z": "the sum of decayed keys"}
 
@@ -113,6 +109,14 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     else:
         forward = forward_lines(plan.program, note, first)
         backward = backward_lines(plan.program, plan.adjoint, note, first)
+    pairs = {}
+    if plan.pairs is not None:
+        parallel = forward_lines(plan.pairs, note, first)
+        pairs = {
+            "pairs_setup": _setup(parallel, plan.pairs.nodes(), tensors, first),
+            "pairs_lines": parallel.lines,
+            "pairs_result": parallel.text.use(plan.pairs.outputs["o"]),
+        }
     value = _value_input(spec)
     grads = plan.adjoint.outputs
     context = {
@@ -174,7 +178,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
                 "state_ends": [f"{s}_end" for s in states],
                 "d_state_starts": [f"d_{s}_start" for s in states],
                 "helpers": forward.text.helpers | backward.text.helpers,
-                **_pairs_context(plan, note, tensors),
+                **pairs,
                 **_kernel_context(spec, rec, plan, note, value, states),
             }
         ),
@@ -282,26 +286,10 @@ def _kernel_context(
         "launch_setup_backward": complete(setup + late_sizes, text_of(launches[ahead:])),
         "epilogue": epilogue,
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
-        "kept": [*_totals_kept(plan), *dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given)],
-    }
-
-
-def _totals_kept(plan: Plan) -> list[str]:
-    """The totals of the forward pass that the backward kernels read."""
-    read = {n for k in plan.backward for n in k.totals}
-    return [c.start.op.name for c in plan.program.carries if c.start in read]
-
-
-def _pairs_context(plan: Plan, note: Note, tensors: Sequence[Tensor]) -> dict[str, Any]:
-    """The function of all pairs at once, where it is not the chunkwise one with a single chunk."""
-    if plan.pairs is None:
-        return {}
-    first = tensors[0].name
-    pairs = forward_lines(plan.pairs, note, first)
-    return {
-        "pairs_setup": _setup(pairs, plan.pairs.nodes(), tensors, first),
-        "pairs_lines": pairs.lines,
-        "pairs_result": pairs.text.use(plan.pairs.outputs["o"]),
+        "kept": [
+            *totals_kept(plan),
+            *dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given),
+        ],
     }
 
 
@@ -368,25 +356,7 @@ def _reference_context(rec: Recurrence, ref: Reference) -> dict[str, Any]:
         "token_at_t": [f"{v}[:, t]" if moving else v for v, moving in zip(ref.variables, ref.in_time, strict=True)],
         "step_lines": ref.step_lines,
         "value_variable": value,
-        **(_total_reference_context(rec, ref) if not rec.causal else {}),
-    }
-
-
-def _total_reference_context(rec: Recurrence, ref: Reference) -> dict[str, Any]:
-    """The two halves of a step, where every token reads what all have written."""
-
-    def at(positions: list[int], t: str = "") -> list[str]:
-        return [ref.variables[k] + (t if ref.in_time[k] else "") for k in positions]
-
-    sums = [r.name for r in rec.states]
-    return {
-        "sums": sums,
-        "write_arguments": [*at(ref.written), *sums],
-        "write_at_t": [*at(ref.written, "[:, t]"), *sums],
-        "write_lines": ref.write_lines,
-        "read_arguments": [*at(ref.read), *sums],
-        "read_at_t": [*at(ref.read, "[:, t]"), *sums],
-        "read_lines": ref.read_lines,
+        **({} if rec.causal else halves(rec, ref)),
     }
 
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recgen.algebra.program import Carry, Program
+from recgen.algebra.program import Carry, Node, Program
 
 from .check import PlanError
 from .fused import fused, given_values
 from .kernels import Epilogue, Kernel
 
 NAMES = {
-    (False, "m"): ("_chunk_backward_query", "gradients of what reads the totals, and a piece's part of the totals' own"),
+    (False, "m"): ("_chunk_backward_query", "gradients of what reads the totals, and parts of the totals' own"),
     (False, "v"): ("_chunk_backward_output", "gradients of what leaves the totals"),
     (True, "m"): ("_chunk_backward_key", "gradients of what is written, from the totals' gradients"),
     (True, "v"): ("_chunk_backward_value", "gradients of the values written, from the totals' gradients"),
@@ -34,7 +34,7 @@ def total(program: Program, adjoint: Program) -> tuple[Kernel, Kernel, tuple[Ker
     given = given_values(program, adjoint)
     kept = tuple(dict.fromkeys((*given, *(n for k in backward for n in k.kept))))
 
-    def over_pieces(kernel: Kernel, sums: tuple[Carry, ...] = ()) -> Kernel:
+    def over_pieces(kernel: Kernel, kept: tuple[Node, ...], sums: tuple[Carry, ...] = ()) -> Kernel:
         """The kernel on a piece of time: what was summed up before it loads, and it sums what is asked for."""
         kernel = replace(kernel, reverse=False, carries=(), sums=sums, kept=kept, stores_ends=False, in_pieces=True)
         used = set(kernel.nodes())
@@ -49,5 +49,5 @@ def total(program: Program, adjoint: Program) -> tuple[Kernel, Kernel, tuple[Ker
         first = not kernels
         if first and (k.reverse, k.tile) != READS:
             raise PlanError(f"{name} would come before the totals of the gradients are known")
-        kernels.append(over_pieces(replace(k, name=name, purpose=purpose), adjoint.carries if first else ()))
-    return over_pieces(written, program.carries), over_pieces(outputs), tuple(kernels), epilogue
+        kernels.append(over_pieces(replace(k, name=name, purpose=purpose), kept, adjoint.carries if first else ()))
+    return over_pieces(written, given, program.carries), over_pieces(outputs, given), tuple(kernels), epilogue

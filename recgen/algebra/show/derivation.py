@@ -133,8 +133,8 @@ def _chunk(program: Program, writer: Writer) -> list[Section]:
     if not any({"t", "i"} & set(n.axes) for n in program.nodes() if n.level == "chunk"):
         legend = Prose(f"A chunk is one token {m('t')} here. {starts} {_are(program)} the state before it.")
     elif program.total:
-        legend = Prose(f"Rows {m('t')} run over the tokens of one chunk. {starts} {_are(program)} what all chunks of the"
-                       " sequence write, summed before the first chunk reads.")
+        legend = Prose(f"Rows {m('t')} run over the tokens of one chunk. {starts} {_are(program)} what all chunks of"
+                       " the sequence write, summed before the first chunk reads.")
     else:
         legend = Prose(f"Rows {m('t')} and columns {m('i')} run over the tokens of one chunk."
                        f" {starts} {_are(program)} the state at the start of the chunk, handed on by the chunk before."

@@ -41,7 +41,8 @@ def forward_parts(program: Program, writer: Writer) -> list[Part]:
     named = [
         (TOKENS, tokens), (WITHIN, topological(within)), (CARRIED, topological(carried)),
         (TOGETHER, topological(program.outputs.values())),
-        (ADDED if program.total else HANDED_ON, topological(x for c in program.carries for x in (c.decay, c.write) if x is not None)),
+        (ADDED if program.total else HANDED_ON,
+         topological(x for c in program.carries for x in (c.decay, c.write) if x is not None)),
     ]
     return _listed(named, writer, set())
 

@@ -17,7 +17,7 @@ from recgen.resources import specs_dir
 from recgen.spec import Spec, read
 
 CASES = [("linear_attention", "plain"), ("retnet", "plain"), ("learned_decay", "plain"), ("simple_gla", "plain"),
-         ("gla", "plain"), ("gla", "tree")]
+         ("gla", "plain"), ("gla", "tree"), ("linear_attention_global", "total")]
 every_case = pytest.mark.parametrize(("name", "factorisation"), CASES)
 
 
