@@ -245,6 +245,8 @@ def _both(program: Program, adjoint: Program, trial: Trial, cut: Cut, reference:
         return forward, run(adjoint, trial.draw, trial.domain, cut, reference.d_final, forward.starts)
     except (ValueError, ArithmeticError, TypeError) as error:
         raise ProofError(f"the program has no value at {cut}: {error}") from error
+    except KeyError as error:
+        raise ProofError(f"the program starts from {error}, which the recurrence does not carry, at {cut}") from error
 
 
 def composition(rec: Recurrence, program: Program, adjoint: Program, trial: Trial) -> Iterator[Statement]:
