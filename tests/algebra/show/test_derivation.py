@@ -20,8 +20,8 @@ TITLES = (
     "Adjoint", "Handed on to the chunk before", "Bounds and factorisation", "Proof",
 )
 TITLES_OF_TOTALS = (
-    "Sum and read", "All pairs", "Chunk split", "Added to the sum over all chunks", "Adjoint", "Bounds and factorisation",
-    "Proof",
+    "Sum and read", "All pairs", "Chunk split", "Added to the sum over all chunks", "Adjoint",
+    "Bounds and factorisation", "Proof",
 )
 
 
