@@ -21,7 +21,7 @@ from recgen.spec.model import Normalizer, Spec, Tensor
 from .bounds import bounds
 from .functions import SafeExp
 from .stable import Expm1, stable
-from .widths import POSITION, Rotate
+from .widths import POSITION, Rotate, is_wide
 
 X = sympy.Symbol("x", real=True)
 SCALE = sympy.Symbol("scale", real=True)
@@ -147,7 +147,9 @@ def recurrence(spec: Spec) -> Recurrence:
     if readout.skip is not None:
         found.append(Quantity(skip, "v", real(readout.skip) * spec.value.tree))
         output = output + skip
-    return Recurrence({q.name: q for q in found}, tuple(states), output, tensors, spec.causal)
+    rec = Recurrence({q.name: q for q in found}, tuple(states), output, tensors, spec.causal)
+    _refuse_wide_features_in_scans(rec, spec)
+    return rec
 
 
 def _rotated(features: sympy.Expr, spec: Spec) -> sympy.Expr:
@@ -252,6 +254,14 @@ def linear_read(rule: StateRule) -> tuple[sympy.Expr, ...]:
     if factor.has(rule.symbol):
         raise ValueError(f"the read {rule.read} is not linear in {rule.symbol}: no closed form across time exists")
     return sympy.Mul.make_args(factor)
+
+
+def _refuse_wide_features_in_scans(rec: Recurrence, spec: Spec) -> None:
+    """The kernels of a scan compute a token's values themselves, and no tile holds a vector of the whole width."""
+    if rec.scans and any(is_wide(q.expr) for q in rec.quantities.values()):
+        what = "features of a token's whole vector, or a rotation, where time is scanned"
+        fix = "today: elementwise features with a decay or weight along keys and values at once"
+        raise NotLowered(Problem(spec.query_map.at, what, "the spec is valid, but not lowered yet", fix))
 
 
 def refuse_what_is_not_lowered(spec: Spec) -> None:
