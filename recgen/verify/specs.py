@@ -72,15 +72,7 @@ class Drawing:
         return [self.param("D" if self.vector else self.one("H", axes))]
 
 
-def _causal(d: Drawing) -> None:
-    """Every token reads every other; what then makes no sense is drawn now and then."""
-    if d.chance(12):
-        d.spec["causal"] = "false"
-
-
 def _decay(d: Drawing) -> None:
-    if "causal" in d.spec and not d.chance(12):
-        return
     kind = d.one("none", "fixed", "learned", "gated", "gated", "gated")
     if kind == "none":
         return
@@ -174,7 +166,7 @@ def _weight(d: Drawing) -> None:
 def _readout(d: Drawing) -> None:
     key, value = ("D", "D") if d.vector else ("H K", "H V")
     readout: dict[str, str] = {}
-    if d.chance(3) and ("causal" not in d.spec or d.chance(12)):
+    if d.chance(3):
         readout["kind"] = "exclusive"
     if d.chance(2) if readout else d.chance(40):
         readout["bonus"] = d.param(d.one(key, key, "H") if not d.vector else key)
@@ -191,10 +183,21 @@ def _scale(d: Drawing) -> None:
         d.spec["scale"] = d.one("K ** -0.5", "0.3", "2 / (K + V)", "-1", "1 / H")
 
 
+def _forget_the_order(spec: SpecDict) -> None:
+    """Take away what makes no sense where every token reads every other."""
+    spec.pop("decay", None)
+    readout = {key: value for key, value in spec.pop("readout", {}).items() if key in ("skip", "gate")}
+    spec |= {"readout": readout} if readout else {}
+
+
 def _rarely(d: Drawing) -> None:
     """Keys that change everything else, and mistakes."""
     if d.chance(25) and not d.vector:
         d.spec["rotation"] = d.one("10000 ** (-2 * i / K)", "0.5 / (i + 1)")
+    if d.chance(25):
+        d.spec["causal"] = "false"
+        if not d.chance(4):
+            _forget_the_order(d.spec)
     if d.chance(25):
         d.spec["bounds"] = d.one([-1000, 0], [0, 1])
     if d.chance(60):
@@ -202,7 +205,7 @@ def _rarely(d: Drawing) -> None:
 
 
 PARTS: Sequence[Callable[[Drawing], None]] = (
-    _causal, _decay, _roles, _features, _normalizer, _weight, _readout, _scale, _rarely)
+    _decay, _roles, _features, _normalizer, _weight, _readout, _scale, _rarely)
 
 
 @st.composite

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, find, given, settings
 
 from recgen.errors import Location, Problem, SpecError
 from recgen.verify import space
@@ -96,19 +98,13 @@ def test_what_needs_no_order_is_right_over_all_positions(name: str) -> None:
     assert verdict.kind == "verified", verdict.reasons
 
 
-def test_specs_over_all_positions_are_drawn() -> None:
-    """And most of them without what makes no sense there."""
-    drawn: list[SpecDict] = []
-
-    @given(spec=specs())
-    @settings(max_examples=200, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
-    def collect(spec: SpecDict) -> None:
-        drawn.append(spec)
-
-    collect()
-    over_all = [spec for spec in drawn if "causal" in spec]
-    assert len(over_all) >= 5
-    assert 2 * len([spec for spec in over_all if "decay" in spec]) < len(over_all)
+@pytest.mark.parametrize("kept", ["decay", "readout", "normalizer", "feature_map", "rotation"])
+def test_specs_over_all_positions_are_drawn(kept: str) -> None:
+    """Most of them without what makes no sense there, and some with a decay."""
+    found = find(specs(), lambda spec: "causal" in spec and kept in spec and ("decay" in spec) == (kept == "decay"),
+                 settings=settings(max_examples=2000, database=None, phases=[Phase.generate]), random=Random(0))
+    assert found["causal"] == "false"
+    assert kept != "readout" or set(found["readout"]) <= {"skip", "gate"}
 
 
 @pytest.mark.parametrize("name", REFUSED)
