@@ -12,7 +12,7 @@ A head (tokens t and i, feature m, value channel c):
 All pairs of tokens at once:
     y[t,c] = Σ_i (Σ_m query[t,m] key[i,m]) value[i,c]
     n[t]   = Σ_i Σ_m query[t,m] key[i,m]
-Chunk by chunk (rows t of one chunk), all of them before the first is read:
+Chunk by chunk (rows t of one chunk), all of them before any token reads:
     S[m,c] ← S[m,c] + Σ_t key[t,m] value[t,c]
     z[m]   ← z[m] + Σ_t key[t,m]
 

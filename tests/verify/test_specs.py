@@ -98,7 +98,7 @@ def test_what_needs_no_order_is_right_over_all_positions(name: str) -> None:
     assert verdict.kind == "verified", verdict.reasons
 
 
-@pytest.mark.parametrize("kept", ["decay", "readout", "normalizer", "feature_map", "rotation"])
+@pytest.mark.parametrize("kept", ["decay", "readout", "normalizer", "feature_map"])
 def test_specs_over_all_positions_are_drawn(kept: str) -> None:
     """Most of them without what makes no sense there, and some with a decay."""
     found = find(specs(), lambda spec: "causal" in spec and kept in spec and ("decay" in spec) == (kept == "decay"),

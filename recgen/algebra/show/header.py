@@ -48,7 +48,7 @@ def _total(w: Recurrent, program: Program) -> list[str]:
         *_indented([*w.quantities(), *w.totals(), *w.reading(in_place=True), *w.output()]),
         "All pairs of tokens at once:",
         *_indented(w.parallel()),
-        "Chunk by chunk (rows t of one chunk), all of them before the first is read:",
+        "Chunk by chunk (rows t of one chunk), all of them before any token reads:",
         *_indented(chunk_equations(program)),
     ]
 
