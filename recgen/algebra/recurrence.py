@@ -276,6 +276,7 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
             for role in ((spec.query, spec.key, spec.value) if spec.state == "matrix" else ())
         ),
         "causal: false with a vector state": not spec.causal and spec.state == "vector",
+        "causal: false with a weight given by its logarithm": not spec.causal and spec.log_key_weight,
         "causal: false with a weight that varies along keys and values at once": not spec.causal
         and _weights(spec.key_weight.tree, tensors)[2] != 1,
         "a log key weight": spec.log_key_weight,
