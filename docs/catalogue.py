@@ -47,7 +47,8 @@ def table(found: Iterable[Spec]) -> str:
 
 
 def _row(spec: Spec) -> tuple[str, ...]:
-    decay = "0" if spec.decay.type == "none" else _code(spec.decay.log.text)
+    none = "0" if spec.causal else "0, over all positions"
+    decay = none if spec.decay.type == "none" else _code(spec.decay.log.text)
     normalizer = "–" if spec.normalizer.kind == "none" else spec.normalizer.kind
     return (f"[`{spec.name}`](docs/operators/{spec.name}.md)", decay, _varies(spec), _features(spec), normalizer,
             spec.cite or "–")

@@ -47,7 +47,8 @@ from .program import (
 def adjoint(program: Program) -> Program:
     """The program of the gradients.
 
-    Outputs are named `d_<input>`; carries keep their name and hold the gradient of the value at the chunk's start.
+    Outputs are named `d_<input>`; carries keep their name and hold the gradient of the value at the chunk's start. What
+    is read as the sum over all chunks has as its gradient the sum of what all chunks send back, and each write gets it.
     """
     g = program.graph
     cotangents: dict[Node, list[Node]] = {}
@@ -88,7 +89,7 @@ def adjoint(program: Program) -> Program:
             carries.append(Carry(c.name, ends[c.name], c.decay, g.label(g.add(*parts), f"d_{c.name}_read")))
         elif leaf.op.kind in ("input", "param") and parts:
             outputs[f"d_{leaf.op.name}"] = g.label(g.add(*parts), f"d_{leaf.op.name}")
-    return Program(outputs, tuple(carries), g)
+    return Program(outputs, tuple(carries), g, program.total)
 
 
 @cache

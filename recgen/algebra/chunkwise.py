@@ -15,6 +15,9 @@ How the pair weight e^{sum over i<j≤t} is represented depends on the decay alo
     varies along m or v, unbounded     the pair tree: i and t part at exactly one level, into the lower and the upper
                                        half of a block; there the weight is e^{sum from i to the middle} times
                                        e^{sum from the middle to t}, both at most 1 ("tree")
+
+Where every token reads every other, nothing decays and there are no pairs to weigh: a chunk reads the sum of all writes
+of the sequence ("total").
 """
 
 from __future__ import annotations
@@ -95,6 +98,8 @@ class Decay:
         """The pair weight as a sum of products of row factors, column factors and a mask."""
         g = self.graph
         causal = "strict" if self.before else "causal"
+        if factorisation == "total":
+            return
         if not self.logs:
             yield Pair((), (), None, causal)
         elif not self.structure:
@@ -125,10 +130,9 @@ class Pair:
 
 
 def chunk_program(rec: Recurrence, factorisation: str) -> Program:
-    """The program of one chunk. factorisation: "plain" or "tree", for decays that vary inside a head."""
+    """The program of one chunk. factorisation: "plain" or "tree", for decays that vary inside a head, or "total"."""
     g = Graph()
-    values = {q.symbol: token_value(g, q, rec) for q in rec.quantities.values()}
-    rows = {s: n if n.level == "head" else g.rows(n, name=s.name) for s, n in values.items()}
+    rows = _rows(g, rec)
     reads: dict[sympy.Symbol, Node] = {}
     carries = []
     for rule in rec.states:
@@ -141,11 +145,31 @@ def chunk_program(rec: Recurrence, factorisation: str) -> Program:
         inside = [_pair_term(g, read, write, pair, rule.axes) for pair in decay.pairs(factorisation)]
         inside += [own_term(g, own, rule.axes)] if own else []
         carried = _carried_term(g, read, start, decay.exp(decay.through(), "decay_to_row"))
-        reads[sympy.Symbol(rule.read_name, real=True)] = g.add(*inside, carried, name=rule.read_name)
+        reads[sympy.Symbol(rule.read_name, real=True)] = g.label(g.add(*inside, carried), rule.read_name)
         total = g.exp(g.add(*decay.total()), name="chunk_decay") if decay.logs else None
         write_end = _write_term(g, write, decay.exp(decay.later(), "decay_to_end"), rule.axes)
         carries.append(Carry(rule.name, start, total, write_end))
-    return Program({"o": g.unrows(g.map(rec.output, {**rows, **reads}, name="o"))}, tuple(carries), g)
+    outputs = {"o": g.unrows(g.map(rec.output, {**rows, **reads}, name="o"))}
+    return Program(outputs, tuple(carries), g, factorisation == "total")
+
+
+def pair_program(rec: Recurrence) -> Program:
+    """All pairs of tokens at once where every token reads every other: one chunk, with nothing carried and no mask."""
+    g = Graph()
+    rows = _rows(g, rec)
+    reads: dict[sympy.Symbol, Node] = {}
+    for rule in rec.states:
+        read, write = ([rows[f] for f in factors] for factors in (linear_read(rule), affine(rule).write))
+        reads[sympy.Symbol(rule.read_name, real=True)] = g.label(
+            _pair_term(g, read, write, Pair((), (), None, "all"), rule.axes), rule.read_name
+        )
+    return Program({"o": g.unrows(g.map(rec.output, {**rows, **reads}, name="o"))}, (), g)
+
+
+def _rows(g: Graph, rec: Recurrence) -> dict[sympy.Symbol, Node]:
+    """The quantities of a chunk's rows, by their symbols; those of a head as they are."""
+    values = {q.symbol: token_value(g, q, rec) for q in rec.quantities.values()}
+    return {s: n if n.level == "head" else g.rows(n, name=s.name) for s, n in values.items()}
 
 
 def token_value(g: Graph, q: Quantity, rec: Recurrence, name: str = "") -> Node:
@@ -190,7 +214,7 @@ def _pair_term(g: Graph, read: list[Node], write: list[Node], pair: Pair, state:
     scores = g.contract(left, right, "m", name="similarity")
     if pair.weight is not None:
         scores = g.mul(scores, pair.weight, name="weighted")
-    scores = g.mask(scores, pair.mask, name="scores")
+    scores = scores if pair.mask == "all" else g.mask(scores, pair.mask, name="scores")
     if "s" in scores.axes and not column_v:
         scores = g.reduce(scores, "s", name="scores_all")
     if "v" not in state:

@@ -3,9 +3,10 @@
     recurrence      the one-step statement
     bounds          the interval of the log-decay, declared or from interval analysis
     factorisation   how pair weights are written where the decay varies inside a head, chosen from the bounds, or that
-                    there are none: time is scanned
+                    there are none: time is scanned, or every token reads the total
     program         the chunk program, or that of one token, and its adjoint
-    proof           that both are what the recurrence says
+    pairs           the program of all pairs at once, where the chunk program has no pairs: it reads the total
+    proof           that they are what the recurrence says
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from recgen.algebra import proof as proofs
 from recgen.algebra.adjoint import adjoint
 from recgen.algebra.bounds import Interval, bounds
-from recgen.algebra.chunkwise import chunk_program
+from recgen.algebra.chunkwise import chunk_program, pair_program
 from recgen.algebra.program import Program
 from recgen.algebra.recurrence import Recurrence, recurrence
 from recgen.algebra.scan import token_program
@@ -36,17 +37,19 @@ class Derivation:
     program: Program
     adjoint: Program
     proof: proofs.Proof | None
+    pairs: Program | None = None
 
 
 def derive(spec: Spec, prove: bool = True) -> Derivation:
     """Derive and prove. Raises NotLowered for what cannot be derived yet, ProofError for what does not hold."""
     rec = recurrence(spec)
     interval = log_decay_bounds(spec)
-    chosen = "scan" if rec.scans else factorisation(rec.structure, interval)
+    chosen = "scan" if rec.scans else factorisation(rec.structure, interval) if rec.causal else "total"
     program = token_program(rec) if rec.scans else chunk_program(rec, chosen)
     gradients = adjoint(program)
-    proof = proofs.prove(rec, program, gradients) if prove else None
-    return Derivation(spec, rec, interval, chosen, program, gradients, proof)
+    pairs = None if rec.causal else pair_program(rec)
+    proof = proofs.prove(rec, program, gradients, pairs=pairs) if prove else None
+    return Derivation(spec, rec, interval, chosen, program, gradients, proof, pairs)
 
 
 def log_decay_bounds(spec: Spec) -> Interval | None:

@@ -1,7 +1,8 @@
 """What a program means: each operation written out over the rows and features of one head, in an exact domain.
 
 A program is run over a sequence cut into chunks, carried values handed from chunk to chunk; the adjoint runs over the
-same chunks backwards. Values are numpy arrays of objects whose dimensions are the node's axes, in their order.
+same chunks backwards. Where chunks read totals, what all of them write is summed before any of them is run. Values are
+numpy arrays of objects whose dimensions are the node's axes, in their order.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from recgen.algebra.exact import Arrays, Domain, NotExact, evaluate
 from recgen.algebra.program import (
     Add,
     Between,
+    Carry,
     Contract,
     Count,
     Leaf,
@@ -34,6 +36,7 @@ from recgen.algebra.program import (
     Rows,
     Segment,
     placeholder,
+    topological,
 )
 from recgen.algebra.tokens import Array, Draw, TokenStage, filled, spread, total
 
@@ -73,7 +76,10 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Run:
-    """What a program gave: its outputs, the carried values before each chunk, and those after the last."""
+    """What a program gave: its outputs, the carried values that each chunk read, and those after the last.
+
+    What is a total belongs to no place in the sequence: nothing is left after the last chunk.
+    """
 
     outputs: Mapping[str, Array]
     starts: Mapping[str, Sequence[Array]]
@@ -95,20 +101,36 @@ def run(program: Program, draw: Draw, domain: Domain, cut: Cut, carried: Mapping
     values: list[Mapping[Node, Array]] = [{}] * count
     starts: dict[str, list[Array]] = {c.name: [np.empty(0)] * count for c in program.carries}
     state = dict(carried)
-    for c in range(count) if given is None else reversed(range(count)):
+
+    def computed(c: int, wanted: Sequence[Node], known: Mapping[Node, Array]) -> dict[Node, Array]:
+        """The values of nodes in chunk c, given those of this program's carries."""
         first = sum(cut.rows[:c])
         chunk = Chunk(cut.size, range(first, first + cut.rows[c]), domain)
-        leaves = {carry.start: state[carry.name] for carry in program.carries}
-        for node in nodes:
+        leaves = dict(known)
+        for node in wanted:
             if isinstance(node.op, Leaf) and node.op.kind == "carry" and node not in leaves:
                 leaves[node] = _given(node, given or {})[c]
-        values[c] = run_chunk(nodes, leaves, chunk, stage, formal)
+        return run_chunk(wanted, leaves, chunk, stage, formal)
+
+    if program.total:
+        writes = [computed(c, topological(carry.write for carry in program.carries), {}) for c in range(count)]
+        state = {carry.name: _summed(carry, writes, draw) for carry in program.carries}
+    for c in range(count) if given is None else reversed(range(count)):
+        values[c] = computed(c, nodes, {carry.start: state[carry.name] for carry in program.carries})
         for name, value in state.items():
             starts[name][c] = value
-        state = {carry.name: _handed_on(carry.start, carry.decay, carry.write, {**leaves, **values[c]})
-                 for carry in program.carries}
+        if not program.total:
+            state = {carry.name: _handed_on(carry.start, carry.decay, carry.write, values[c])
+                     for carry in program.carries}
     stage.finish(values, cut.rows)
-    return Run({name: stage.exact(node) for name, node in program.outputs.items()}, starts, state)
+    outputs = {name: stage.exact(node) for name, node in program.outputs.items()}
+    return Run(outputs, starts, {} if program.total else state)
+
+
+def _summed(carry: Carry, chunks: Sequence[Mapping[Node, Array]], draw: Draw) -> Array:
+    """What all chunks write, from nothing."""
+    nothing = np.full([draw.widths[a] for a in carry.axes], 0, dtype=object)
+    return sum((spread(values[carry.write], carry.write.axes, carry.axes) for values in chunks), nothing)
 
 
 def _given(node: Node, given: Mapping[str, Sequence[Array]]) -> Sequence[Array]:

@@ -250,12 +250,14 @@ class Carry:
 class Program:
     """A chunk of the recurrence: outputs from inputs and carried values, and how these are handed on.
 
-    `outputs` are per-token or per-head values by name.
+    `outputs` are per-token or per-head values by name. Where `total` holds, a chunk reads of a carried value what it is
+    after the last chunk, the sum of the writes of all chunks, instead of what it is at the chunk's start.
     """
 
     outputs: Mapping[str, Node]
     carries: tuple[Carry, ...]
     graph: Graph = field(repr=False, compare=False)
+    total: bool = False
 
     def roots(self) -> tuple[Node, ...]:
         ends = [n for c in self.carries for n in (c.decay, c.write) if n is not None]

@@ -92,14 +92,19 @@ class Trial:
         return f"T = {', '.join(lengths)} in {len(self.cuts)} cuts into chunks of {', '.join(chunks)}; {widths}"
 
 
-def prove(rec: Recurrence, program: Program, adjoint: Program, trials: Sequence[Trial] | None = None) -> Proof:
-    """Compare a program and its adjoint with the recurrence. Raises ProofError at the first difference."""
+def prove(rec: Recurrence, program: Program, adjoint: Program, trials: Sequence[Trial] | None = None,
+          pairs: Program | None = None) -> Proof:
+    """Compare a program and its adjoint with the recurrence. Raises ProofError at the first difference.
+
+    pairs: the program of all pairs at once, where it is one of its own.
+    """
     statements = [*unrolled_sums(rec), *slopes(rec)]
     statements += (Statement(claim, "evaluation", "6 random points, 60 decimals") for claim in relative_steps(rec))
     trials = trials or (token_trials(rec, program) if rec.scans else standard_trials(rec, program))
     for trial in trials:
         statements += compare(rec, program, adjoint, trial)
         statements += composition(rec, program, adjoint, trial) if rec.scans else ()
+        statements += all_pairs(rec, pairs, trial) if pairs is not None else ()
     return Proof((*statements, *defined_at_zero(rec, program, adjoint)))
 
 
@@ -156,6 +161,10 @@ def unrolled_sums(rec: Recurrence) -> Iterator[Statement]:
         stepped = rule.update.xreplace({rule.symbol: E * initial + W})
         if sympy.expand(stepped - (decay * E * initial + decay * W + write)) != 0:
             raise ProofError(f"{rule.name}: the unrolled sum does not satisfy the one-step recurrence {rule.update}")
+        if not rec.causal:
+            total = f"{rule.name} = Σ_i {_product(step.write)}_i over all tokens i"
+            yield Statement(total, "induction over t", "any T")
+            continue
         weights = ("e^(ℓ_1+…+ℓ_t)", "e^(ℓ_(i+1)+…+ℓ_t) ") if step.log_decay != 0 else ("1", "")
         yield Statement(f"{rule.name}_t = {weights[0]}·{rule.name}_0 + Σ_(i≤t) {weights[1]}{_product(step.write)}_i",
                         "induction over t", "any T")
@@ -201,14 +210,36 @@ def compare(rec: Recurrence, program: Program, adjoint: Program, trial: Trial) -
         _same("gradient", backward.outputs, reference.d_inputs, cut, show)
         _same("gradient of the initial state", backward.ends, reference.d_initial, cut, show)
         _divides_by_nothing_new(trial.domain, reference.divisors, cut)
-    what = "program of a token" if rec.scans else "chunk program"
-    yield Statement(f"the {what} gives the outputs and final states of the recurrence", trial.method, trial.sizes)
-    yield Statement("the adjoint gives the derivative of outputs and final states by every input, parameter and "
-                    "initial state", trial.method, trial.sizes)
+    yield from _compared(rec, trial)
     plain = rec.log_decays and rec.stabiliser is None
     if isinstance(trial.domain, Symbols) and plain and not trial.domain.grows:
         yield Statement("every exponent is a sum of log-decays, none counted negatively: no exponential exceeds 1",
                         trial.method, trial.sizes)
+
+
+def _compared(rec: Recurrence, trial: Trial) -> Iterator[Statement]:
+    """What `compare` has shown when it found no difference."""
+    what = "program of a token" if rec.scans else "chunk program"
+    results, ends = ("outputs and final states", ", parameter and initial state") if rec.causal else (
+        "outputs", " and parameter")
+    yield Statement(f"the {what} gives the {results} of the recurrence", trial.method, trial.sizes)
+    yield Statement(f"the adjoint gives the derivative of {results} by every input{ends}", trial.method, trial.sizes)
+
+
+def all_pairs(rec: Recurrence, pairs: Program, trial: Trial) -> Iterator[Statement]:
+    """The program of all pairs against the recurrence, for every length of a trial."""
+    found = [Cut(max(length, 1), (length,)) for length in dict.fromkeys(cut.length for cut in trial.cuts)]
+    show = getattr(trial.domain, "show", str)
+    known = frozenset(trial.domain.divisors) if isinstance(trial.domain, Symbols) else frozenset()
+    for cut in found:
+        try:
+            outputs = run(pairs, trial.draw, trial.domain, cut, {}).outputs
+        except (ValueError, ArithmeticError, TypeError) as error:
+            raise ProofError(f"the program of all pairs has no value at {cut}: {error}") from error
+        _same("output of all pairs", outputs, trial.reference(rec, cut.length).outputs, cut, show)
+        _divides_by_nothing_new(trial.domain, known, cut)
+    yield Statement("all pairs of tokens at once give the outputs of the recurrence", trial.method,
+                    f"T = {', '.join(str(cut.length) for cut in found)}")
 
 
 def _both(program: Program, adjoint: Program, trial: Trial, cut: Cut, reference: Reference) -> tuple[Run, Run]:
@@ -217,6 +248,8 @@ def _both(program: Program, adjoint: Program, trial: Trial, cut: Cut, reference:
         return forward, run(adjoint, trial.draw, trial.domain, cut, reference.d_final, forward.starts)
     except (ValueError, ArithmeticError, TypeError) as error:
         raise ProofError(f"the program has no value at {cut}: {error}") from error
+    except KeyError as error:
+        raise ProofError(f"the program starts from {error}, which the recurrence does not carry, at {cut}") from error
 
 
 def composition(rec: Recurrence, program: Program, adjoint: Program, trial: Trial) -> Iterator[Statement]:
@@ -267,7 +300,8 @@ class Reference:
             return filled(numbers.shape, lambda i: domain.atom(numbers[i], f"{name}[{','.join(map(str, i))}]"))
 
         self.decay = {rule.name: self._decay(rule, unrolled, domain) for rule in rec.states}
-        self.d_final = {rule.name: cotangent(f"d_{rule.name}", "carry", rule.axes) for rule in rec.states}
+        self.d_final = {rule.name: cotangent(f"d_{rule.name}", "carry", rule.axes)
+                        for rule in rec.states if rule.name in self.final}
         inputs, self.d_initial = unrolled.gradients(cotangent("d_o", "cotangent", "tv"), self.d_final)
         self.d_inputs = {f"d_{name}": gradient for name, gradient in inputs.items()}
         self.divisors = frozenset(domain.divisors) if isinstance(domain, Symbols) else frozenset()

@@ -22,7 +22,7 @@ from .bounds import bounds
 from .functions import SafeExp
 from .stabiliser import READ_SHIFT, SHIFT, TRACKS, Stabiliser, log_factors
 from .stable import Expm1, stable
-from .widths import POSITION, Rotate
+from .widths import POSITION, Rotate, is_wide
 
 X = sympy.Symbol("x", real=True)
 SCALE = sympy.Symbol("scale", real=True)
@@ -69,13 +69,17 @@ class StateRule:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """The one-step statement. `output` is an expression in the reads' names and in quantities."""
+    """The one-step statement. `output` is an expression in the reads' names and in quantities.
+
+    Where it is not `causal`, every token reads what the states are after the last one, from nothing before the first.
+    """
 
     quantities: Mapping[str, Quantity]
     states: tuple[StateRule, ...]
     output: sympy.Expr
     tensors: Mapping[str, Tensor]
     stabiliser: Stabiliser | None = None
+    causal: bool = True
 
     @property
     def tracks(self) -> dict[str, str]:
@@ -175,7 +179,9 @@ def recurrence(spec: Spec) -> Recurrence:
         output = quantity("gate", axes_of(readout.gate.tree, tensors), readout.gate.tree) * output
     if readout.skip is not None:
         output = output + quantity("skip", "v", real(readout.skip) * spec.value.tree)
-    return Recurrence(found, tuple(states), output, tensors, held)
+    rec = Recurrence(found, tuple(states), output, tensors, held, spec.causal)
+    _refuse_wide_features_in_scans(rec, spec)
+    return rec
 
 
 def _stabiliser(spec: Spec, tensors: Mapping[str, Tensor]) -> Stabiliser | None:
@@ -307,6 +313,14 @@ def linear_read(rule: StateRule) -> tuple[sympy.Expr, ...]:
     return tuple(f for f in sympy.Mul.make_args(factor) if f != ONE)
 
 
+def _refuse_wide_features_in_scans(rec: Recurrence, spec: Spec) -> None:
+    """The kernels of a scan compute a token's values themselves, and no tile holds a vector of the whole width."""
+    if rec.scans and any(is_wide(q.expr) for q in rec.quantities.values()):
+        what = "features of a token's whole vector, or a rotation, where time is scanned"
+        fix = "today: elementwise features with a decay or weight along keys and values at once"
+        raise NotLowered(Problem(spec.query_map.at, what, "the spec is valid, but not lowered yet", fix))
+
+
 def refuse_what_is_not_lowered(spec: Spec) -> None:
     """One clear error for what a spec may say but no stage after this one can derive yet."""
     tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
@@ -315,7 +329,10 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
             not any(t.role == "input" and t.symbol in role.tree.free_symbols for t in tensors.values())
             for role in ((spec.query, spec.key, spec.value) if spec.state == "matrix" else ())
         ),
-        "causal: false": not spec.causal,
+        "causal: false with a vector state": not spec.causal and spec.state == "vector",
+        "causal: false with a weight given by its logarithm": not spec.causal and spec.log_key_weight,
+        "causal: false with a weight that varies along keys and values at once": not spec.causal
+        and _weights(spec.key_weight.tree, tensors)[2] != 1,
     }
     found = [what for what, missing in gaps.items() if missing]
     if found:
@@ -325,7 +342,7 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
                     spec.decay.log.at,
                     what,
                     "the spec is valid, but not lowered yet",
-                    "today: causal operators with a real decay",
+                    "today: a matrix state and weights that are not given by their logarithms, where causal is false",
                 )
                 for what in found
             ]

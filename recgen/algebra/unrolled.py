@@ -112,6 +112,7 @@ class Unrolled:
     """The recurrence over a sequence of some length, from drawn inputs and drawn initial states.
 
     outputs: o by (token, value). states: the final states, by name. inputs: the quantities' values, by name.
+    Where the recurrence is not causal, every token reads the final states, which start from nothing and stay inside.
     """
 
     rec: Recurrence
@@ -128,10 +129,34 @@ class Unrolled:
         self._leaves = {s: self._leaf(s) for q in self.rec.quantities.values()
                         for s in q.expr.free_symbols - {PAIR}}
         self.quantities = {name: self._quantity(q, tape) for name, q in self.rec.quantities.items()}
-        self.initial = {rule.name: self._initial(rule, tape) for rule in self.rec.states}
-        self.states = dict(self.initial)
-        rows = [self._token(t, tape) for t in range(self.length)]
+        if self.rec.causal:
+            self.initial = {rule.name: self._initial(rule, tape) for rule in self.rec.states}
+            self.states = dict(self.initial)
+            rows = [self._token(t, tape) for t in range(self.length)]
+        else:
+            self.initial, self.states = {}, {}
+            rows = self._all_tokens(tape)
         self.outputs = filled((self.length, self.draw.widths["v"]), lambda index: rows[index[0]][index[1]])
+
+    def _all_tokens(self, tape: Taped) -> list[list[Tracked]]:
+        """Every token updates the states, from nothing; then every token reads what they have become."""
+        widths = self.draw.widths
+        found = {rule.name: filled([widths[a] for a in rule.axes], lambda _: tape.constant(Fraction(0)))
+                 for rule in self.rec.states}
+        for t in range(self.length):
+            for rule in self.rec.states:
+                old = found[rule.name]
+                found[rule.name] = filled(old.shape, lambda i, rule=rule, old=old, t=t: evaluate(
+                    rule.update, self._at(rule, t, i, old[i]), tape))
+        rows = []
+        for t in range(self.length):
+            reads = {}
+            for rule in self.rec.states:
+                parts = filled(found[rule.name].shape, lambda i, rule=rule, t=t: evaluate(
+                    rule.read, self._at(rule, t, i, found[rule.name][i]), tape))
+                reads[sympy.Symbol(rule.read_name, real=True)] = parts.sum(axis=rule.axes.index("m"))
+            rows.append(self._output(t, reads, tape))
+        return rows
 
     def _token(self, t: int, tape: Taped) -> list[Tracked]:
         """One token: update every state, read it, put the reads together."""
@@ -146,6 +171,10 @@ class Unrolled:
             self.states[rule.name] = new
             summed = parts.sum(axis=rule.axes.index("m")) if "m" in rule.axes else parts
             reads[sympy.Symbol(rule.read_name, real=True)] = summed
+        return self._output(t, reads, tape)
+
+    def _output(self, t: int, reads: Mapping[sympy.Symbol, Array], tape: Taped) -> list[Tracked]:
+        """The output of a token from what it has read."""
         return [evaluate(self.rec.output, self._quantities(t, {"v": v}) |
                          {s: r[v] if np.ndim(r) else r for s, r in reads.items()}, tape)
                 for v in range(self.draw.widths["v"])]

@@ -76,9 +76,10 @@ def run(names: Sequence[str] = (), out: Path | None = None, quick: bool = False)
 
 def compare(name: str, module: ModuleType, size: Size, effort: Effort) -> Iterator[Comparison]:
     """The operator against softmax attention at each length, then against its own token loop."""
+    causal = module.SPEC.get("causal", True)  # softmax attention over what the operator sees
     for length, rounds in zip(effort.lengths, effort.rounds, strict=True):
         at = size.at(length)
-        times = interleave({name: generated(module, at), SOFTMAX: softmax(at)}, rounds)
+        times = interleave({name: generated(module, at), SOFTMAX: softmax(at, causal)}, rounds)
         yield Comparison(name, SOFTMAX, length, times[name], times[SOFTMAX], PROMISES.get((name, SOFTMAX, length)))
     at = size.at(effort.loop_length)
     operator = generated(module, at)

@@ -55,10 +55,12 @@ def token_loop(module: ModuleType, size: Size) -> Work:
     return generated(module, size, "naive")
 
 
-def softmax(size: Size) -> Work:
-    """Causal softmax attention by torch's fused kernel, in that kernel's own layout."""
+def softmax(size: Size, causal: bool = True) -> Work:
+    """Softmax attention by torch's fused kernel, in that kernel's own layout."""
     q, k, v = _queries_keys_values(size)
-    return _both_ways(lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2), [q, k, v], size)
+    return _both_ways(
+        lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2), [q, k, v], size
+    )
 
 
 def softmax_written_out(size: Size) -> Work:

@@ -17,7 +17,7 @@ from .triton_lines import KernelText, kernel_text
 
 @dataclass(frozen=True)
 class Launch:
-    """The text of one launch: buffers, then the call."""
+    """The text of one launch: buffers, the call, and the totals of what its pieces have summed."""
 
     name: str
     buffers: list[str]
@@ -25,6 +25,7 @@ class Launch:
     scalars: list[str]
     tile: str
     constants: str
+    totals: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class KernelContext:
     edges: bool
     again: list[str] = field(default_factory=list)
     states: list[str] = field(default_factory=list)
+    in_pieces: bool = False
+    totals: bool = False
 
 
 def kernel_contexts(
@@ -52,7 +55,8 @@ def kernel_contexts(
 ) -> tuple[list[KernelContext], list[Launch], set[str]]:
     """Every kernel with its launch, and the helpers that they call. `features` is the letter of the feature width."""
     contexts, launches, helpers = [], [], set()
-    for kernel in (plan.forward, *plan.backward):
+    sums = () if plan.sums is None else (plan.sums,)
+    for kernel in (*sums, plan.forward, *plan.backward):
         text = kernel_text(kernel, note)
         contexts.append(_context(text))
         launches.append(_launch(text, value, state, features))
@@ -66,7 +70,7 @@ def host_value(scalar: str) -> str:
 
 
 def _scalars(text: KernelText) -> list[str]:
-    extra = ["rows"] * text.partial_rows + ["sequences"] * text.sequences
+    extra = ["rows"] * text.partial_rows + [f"{text.kernel.stretch}s"] * text.sequences
     return [*text.scalars, *extra, "H"]
 
 
@@ -75,9 +79,11 @@ def _context(text: KernelText) -> KernelContext:
     body = "\n".join((*text.before, *text.inside, *text.after))
     constants = ["K", "V", "CHUNK", "BM", "BV", "TILES"]
     constants += ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * ("_dot(" in body)
-    arguments = [*text.pointers, "offsets_ptr", *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
+    times = "cuts_ptr" if k.in_pieces else "offsets_ptr"
+    arguments = [*text.pointers, times, *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
     return KernelContext(
-        k.name, k.purpose, k.tile, k.reverse, arguments, text.before, text.inside, text.after, text.edges
+        k.name, k.purpose, k.tile, k.reverse, arguments, text.before, text.inside, text.after, text.edges,
+        in_pieces=k.in_pieces, totals=bool(k.totals)
     )
 
 
@@ -90,16 +96,22 @@ def _launch(text: KernelText, value: str, state: str, features: str) -> Launch:
     ]
     ends = [p for p in text.pointers if p.endswith("_end_ptr")]
     buffers += [f"{p[:-4]} = torch.empty_like({p[:-8]})" for p in ends]
+    for c in kernel.sums:
+        shape = ", ".join(["pieces", "H", *({"m": features, "v": "V"}[a] for a in c.axes)])
+        buffers.append(f"{c.start.op.name}_parts = {state}.new_empty({shape})")
     body = "\n".join((*text.before, *text.inside, *text.after))
     constants = ", CHUNK=size" + ", LEVELS=size.bit_length() - 1" * text.levels + ", **products" * ("_dot(" in body)
     scalars = [host_value(s) for s in _scalars(text)[:-1]]
-    return Launch(kernel.name, buffers, [p[:-4] for p in text.pointers], scalars, kernel.tile, constants)
+    pointers = ["grid.owners" if p == "owners_ptr" else p[:-4] for p in text.pointers]
+    totals = [f"{c.start.op.name} = grid.total({c.start.op.name}_parts)" for c in kernel.sums]
+    return Launch(kernel.name, buffers, pointers, scalars, kernel.tile, constants, totals)
 
 
 def _buffer(s: Store, kernel: Kernel, value: str, state: str, features: str) -> str:
     axes = [{"m": features, "v": "V"}[a] for a in s.node.axes if a in "mv"]
     if s.over_time:
-        lead = ["sequences", "H"] if kernel.tile in s.node.axes else ["tiles_" + kernel.tile, "sequences", "H"]
+        own = f"{kernel.stretch}s"
+        lead = [own, "H"] if kernel.tile in s.node.axes else ["tiles_" + kernel.tile, own, "H"]
     elif s.kind == "partial":
         lead = ["tiles_" + kernel.tile, "batch", "T", "H"]
     else:
@@ -118,9 +130,14 @@ def prologue_lines(kernels: Sequence[Kernel], like: str) -> tuple[list[str], lis
     for k in kernels:
         for n in k.nodes():
             if n.level != "head":
-                heads.update(dict.fromkeys(a for a in n.args if a.level == "head" and not isinstance(a.op, Leaf)))
+                heads.update(dict.fromkeys(a for a in n.args if a.level == "head" and not _is_given(a)))
     nodes = list(heads)
     return _torch_lines(nodes, like, {})[0], nodes
+
+
+def _is_given(node: Node) -> bool:
+    """Whether a value is an argument of the launch: a parameter or a number. The index of the head is not."""
+    return isinstance(node.op, Leaf) and node.op.kind != "index"
 
 
 def given_lines(plan: Plan, like: str) -> tuple[list[str], list[str]]:

@@ -34,6 +34,7 @@ from .reference import Reference, reference
 from .scan_module import scan_context, scan_writers
 from .sizes import feature_letter, feature_width, size_setup
 from .torch_lines import TorchWriter, backward_lines, forward_lines
+from .total_module import FORMS_OF_TOTALS, halves, totals_kept
 
 FORMS = [
     ("naive", "The definition: a loop over tokens in plain torch, differentiated by autograd."),
@@ -96,18 +97,28 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     tensors = (*spec.inputs, *spec.params)
     names = [t.name for t in tensors]
     first = names[0]
-    states = [rule.name for rule in rec.states]
-    position = {"position": "N"} if rec.rotates else {}
-    maximum = maximum_layout(rec, Layout.of(rec))
+    total = plan.program.total
+    states = [rule.name for rule in rec.states if not total]
+    position = {"position": "N"} if rec.rotates and not total else {}
+    forms = FORMS_OF_TOTALS if total else FORMS
     extras = extra_arguments(rec)
     ref = reference(rec, first)
     layout = Layout.of(rec)
+    maximum = maximum_layout(rec, layout)
     scans = plan.factorisation == "scan"
     if scans:
         forward, backward = scan_writers(plan, note, first)
     else:
         forward = forward_lines(plan.program, note, first)
         backward = backward_lines(plan.program, plan.adjoint, note, first)
+    pairs = {}
+    if plan.pairs is not None:
+        parallel = forward_lines(plan.pairs, note, first)
+        pairs = {
+            "pairs_setup": _setup(parallel, plan.pairs.nodes(), tensors, first),
+            "pairs_lines": parallel.lines,
+            "pairs_result": parallel.text.use(plan.pairs.outputs["o"]),
+        }
     value = _value_input(spec)
     grads = plan.adjoint.outputs
     context = {
@@ -128,8 +139,12 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "extras_in_step": ", ".join("position.detach().double()" if e == "position" else e for e in extras),
         "extras_of_document": [e if e == "scale" else f"{e}[:, start:end]" for e in extras],
         "carried_names": [*states, *maximum, *position],
-        "states": repr({rule.field: _state_layout(rec, layout, rule.axes) for rule in rec.states} | maximum | position),
-        "schedules": '("scan",)' if scans else '("fused",)',
+        "states": repr(
+            {r.field: _state_layout(rec, layout, r.axes) for r in rec.states if not total} | maximum | position
+        ),
+        "modes": repr(tuple(form for form, _ in forms)),
+        "total": total,
+        "schedules": repr((plan.factorisation if scans or total else "fused",)),
         "chunk_size": plan.chunk_size,
         "chunk_sizes": plan.chunk_sizes,
         "state_doc": [
@@ -152,9 +167,9 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "value_input": value,
         "value_position": names.index(value),
         "decayed": bool(rec.log_decays),
-        "forms": FORMS,
+        "forms": forms,
         "scans": scans,
-        **_axes_context(layout, scans),
+        **_axes_context(layout, scans, total),
         "shared_positions": tuple(
             k for k, t in enumerate(tensors) if layout.heads and t.role != "input" and "H" not in t.axes
         ),
@@ -174,6 +189,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
                 "state_ends": [f"{s}_end" for s in states],
                 "d_state_starts": [f"d_{s}_start" for s in states],
                 "helpers": forward.text.helpers | backward.text.helpers,
+                **pairs,
                 **_kernel_context(spec, rec, plan, note, value, states),
             }
         ),
@@ -209,14 +225,19 @@ def _kernel_context(
     tensors = (*spec.inputs, *spec.params)
     features = feature_letter(rec)
     extras = extra_arguments(rec)
-    kernels, launches, helpers = kernel_contexts(plan, note, value, states[0], features)
+    home = states[0] if states else "grid"  # what float32 buffers are made like
+    kernels, launches, helpers = kernel_contexts(plan, note, value, home, features)
+    ahead = 1 if plan.sums is None else 2  # launches of the forward pass
     given, given_from = given_lines(plan, tensors[0].name)
     given_names = [n.name for n in plan.given]
-    recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0], Layout(True))
-    helpers |= more
-    prologue, heads = prologue_lines((plan.forward, *plan.backward), tensors[0].name)
-    epilogue, late = epilogue_lines(plan, states[0])
-    late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, states[0])
+    recurrent, recurrent_launch = None, None
+    if plan.sums is None:
+        recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0], Layout(True))
+        helpers |= more
+    sums = () if plan.sums is None else (plan.sums,)
+    prologue, heads = prologue_lines((*sums, plan.forward, *plan.backward), tensors[0].name)
+    epilogue, late = epilogue_lines(plan, home)
+    late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, home)
     key, val = (next(t.name for t in spec.inputs if axis in t.axes) for axis in "KV")
     key = given_names[0] if given_names else key
     widths = [key, *([val] if val != key else [])]
@@ -227,15 +248,16 @@ def _kernel_context(
     ]
     setup = [
         *([f"{', '.join(given_names)} = _given({', '.join([*given_from, *extras])})"] if given else []),
-        f"grid = _Grid(offsets, {states[0]}.shape[0], {', '.join(widths)})",
+        f"grid = _Grid(offsets, {f'{states[0]}.shape[0], ' if states else ''}{', '.join(widths)})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
-        *size_setup(heads, tensors, states[0]),
+        *size_setup(heads, tensors, home),
         *prologue,
     ]
     names = {
         "V": f"V = {val}.shape[-1]",
         "rows": "rows = batch * T",
-        "sequences": f"sequences = {states[0]}.shape[0]",
+        "sequences": f"sequences = {home}.shape[0]",
+        "pieces": "pieces = grid.pieces",
         "tiles_m": 'tiles_m = grid.tiles["m"]',
         "tiles_v": 'tiles_v = grid.tiles["v"]',
         "products": f"products = _products(({', '.join(products)}))",
@@ -253,13 +275,16 @@ def _kernel_context(
 
     return {
         "kernels": kernels,
-        "counts": repr([c for c in ("H", "rows", "sequences") if any(c in k.arguments for k in kernels)]),
+        "counts": repr(
+            [c for c in ("H", "rows", "sequences", "pieces") if any(c in k.arguments for k in kernels)]
+            + ["numbers"] * plan.program.total
+        ),
         "kernel_helpers": helper_sources(helpers),
         "recurrent": recurrent,
         "recurrent_launch": recurrent_launch,
-        "launch_setup_recurrent": complete(setup, text_of([recurrent_launch])),
-        "forward_launch": launches[0],
-        "backward_launches": launches[1:],
+        "launch_setup_recurrent": [] if recurrent is None else complete(setup, text_of([recurrent_launch])),
+        "forward_launches": launches[:ahead],
+        "backward_launches": launches[ahead:],
         "shape_inputs": ", ".join(widths),
         "shape_dtypes": ", ".join(f"{w}.dtype" for w in widths) + ("," if len(widths) == 1 else ""),
         "key_source": key,
@@ -269,11 +294,14 @@ def _kernel_context(
         "given_names": given_names,
         "given_from": given_from,
         "given_setup": size_setup(plan.given, tensors, tensors[0].name),
-        "launch_setup": complete(setup, text_of(launches[:1])),
-        "launch_setup_backward": complete(setup + late_sizes, text_of(launches[1:])),
+        "launch_setup": complete(setup, text_of(launches[:ahead])),
+        "launch_setup_backward": complete(setup + late_sizes, text_of(launches[ahead:])),
         "epilogue": epilogue,
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
-        "kept": list(dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given)),
+        "kept": [
+            *totals_kept(plan),
+            *dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given),
+        ],
     }
 
 
@@ -291,7 +319,7 @@ def _state_words(rule: StateRule) -> str:
     return STATE_WORDS[rule.field] if "m" in rule.axes else "the sum of decayed values"
 
 
-def _axes_context(layout: Layout, scans: bool) -> dict[str, Any]:
+def _axes_context(layout: Layout, scans: bool, total: bool) -> dict[str, Any]:
     """How tensors are laid out, in words and in code."""
     widths = list(layout.letters.values())
     sizes = {"H": 2, "K": 16, "V": 16} if layout.heads else {"D": 32}
@@ -307,6 +335,8 @@ def _axes_context(layout: Layout, scans: bool) -> dict[str, Any]:
         "sample_sizes": sizes,
         "kernels_comment": f"Triton kernels of the scan: one program per chunk, {tile}, tokens in turn, all in float32."
         if scans
+        else f"Triton kernels of the chunkwise form: one program per piece of time, {tile}. Sums are float32."
+        if total
         else f"Triton kernels of the chunkwise form: one program per sequence, {tile}. State and sums are float32.",
     }
 
@@ -338,6 +368,7 @@ def _reference_context(rec: Recurrence, ref: Reference) -> dict[str, Any]:
         "token_at_t": [f"{v}[:, t]" if moving else v for v, moving in zip(ref.variables, ref.in_time, strict=True)],
         "step_lines": ref.step_lines,
         "value_variable": value,
+        **({} if rec.causal else halves(rec, ref)),
     }
 
 

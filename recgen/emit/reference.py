@@ -20,13 +20,21 @@ Known = dict[sympy.Symbol, tuple[str, str | None]]  # symbol → its variable, a
 
 @dataclass(frozen=True)
 class Reference:
-    """Lines and names of the functions `_token_values`, `_token_step` and `_naive`."""
+    """Lines and names of the functions `_token_values`, `_token_step` and `_naive`.
+
+    Where every token reads the total, the step comes in two: `write_lines` and `read_lines`, of the quantities at the
+    positions `written` and `read` of `variables`.
+    """
 
     token_lines: list[str]
     variables: list[str]  # one per quantity, in order
     in_time: list[bool]  # whether the quantity varies in time
     step_lines: list[str]
     nodes: list[Node]
+    write_lines: list[str]
+    read_lines: list[str]
+    written: list[int]
+    read: list[int]
 
 
 def reference(rec: Recurrence, first: str) -> Reference:
@@ -38,7 +46,21 @@ def reference(rec: Recurrence, first: str) -> Reference:
     symbols = {
         q.symbol: (names[nodes[name]], None if is_scalar(nodes[name]) else q.axes) for name, q in rec.quantities.items()
     }
-    return Reference(lines, variables, in_time, _step_lines(rec, symbols), list(nodes.values()))
+    steps = [_rule_lines(rule, rec, symbols) for rule in rec.states]
+    output = _output_line(rec, symbols)
+    written = {s for rule in rec.states for s in rule.update.free_symbols}
+    read = rec.output.free_symbols | {s for rule in rec.states for s in rule.read.free_symbols}
+    return Reference(
+        lines,
+        variables,
+        in_time,
+        [line for rule, (update, reads) in zip(rec.states, steps, strict=True)
+         for line in ([reads[0], update, *reads[1:]] if rule.before else [update, *reads])] + output,
+        list(nodes.values()),
+        [update for update, _ in steps],
+        [line for _, reads in steps for line in reads] + output,
+        *([k for k, q in enumerate(rec.quantities.values()) if q.symbol in used] for used in (written, read)),
+    )
 
 
 def value_lines(graph: Graph, nodes: list[Node], first: str) -> tuple[list[str], Names]:
@@ -49,21 +71,23 @@ def value_lines(graph: Graph, nodes: list[Node], first: str) -> tuple[list[str],
     return [f"{names[n]} = {text.value(n)}" for n in found], names
 
 
-def _step_lines(rec: Recurrence, symbols: Known) -> list[str]:
-    lines = []
-    reads: Known = {}
-    for rule in rec.states:
-        known = {**symbols, rule.symbol: (rule.name, rule.axes)}
-        name = read_variable(rec, rule)
-        update = f"{rule.name} = {_text(steady_update(rule), known, rule.axes)}"
-        read = f"{name} = {_summed(rule.read, known, rule.axes)}"
-        lines += [read, update] if rule.before else [update, read]
-        if rule.own != 0:
-            lines.append(f"{name} = {name} + {_own(rule, rec, known)}")
-        reads[sympy.Symbol(rule.read_name, real=True)] = (name, rule.axes.replace("m", ""))
-    if "o" not in {name for name, _ in reads.values()}:
-        lines.append(f"o = {_text(rec.output, {**symbols, **reads}, 'v')}")
-    return lines
+def _rule_lines(rule: StateRule, rec: Recurrence, symbols: Known) -> tuple[str, list[str]]:
+    """The update of a state, and what reads it."""
+    known = {**symbols, rule.symbol: (rule.name, rule.axes)}
+    name = read_variable(rec, rule)
+    read = [f"{name} = {_summed(rule.read, known, rule.axes)}"]
+    if rule.own != 0:
+        read.append(f"{name} = {name} + {_own(rule, rec, known)}")
+    return f"{rule.name} = {_text(steady_update(rule), known, rule.axes)}", read
+
+
+def _output_line(rec: Recurrence, symbols: Known) -> list[str]:
+    """The output in what was read; nothing where it is a read as it stands."""
+    reads = {sympy.Symbol(rule.read_name, real=True): (read_variable(rec, rule), rule.axes.replace("m", ""))
+             for rule in rec.states}
+    if "o" in {name for name, _ in reads.values()}:
+        return []
+    return [f"o = {_text(rec.output, {**symbols, **reads}, 'v')}"]
 
 
 def _summed(expr: sympy.Expr, known: Known, axes: str) -> str:

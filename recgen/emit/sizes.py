@@ -31,8 +31,10 @@ def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> l
     lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
     if paired:
         lines.append(f"pair = torch.arange(K, dtype=torch.float64, device={like}.device) // 2")
-    if "h" in used:
+    if "h" in used and any("H" in t.axes for t in tensors):
         lines.append(f"h = torch.arange({_extent('H', tensors)}, dtype={like}.dtype, device={like}.device)")
+    elif "h" in used:  # a vector state has no heads, and one value for all channels
+        lines.append(f"h = torch.zeros((), dtype={like}.dtype, device={like}.device)")
     return lines
 
 

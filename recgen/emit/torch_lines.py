@@ -53,6 +53,12 @@ class TorchWriter:
             self.text.helpers.add("_scan")
             self.lines.append(f"{name}, {s.end} = _scan({name}, {decay}{self.text.use(c.write)}, dim={dim}{direction})")
 
+    def total(self, carries: Sequence[Carry]) -> None:
+        """Compute what every chunk writes and sum it over all chunks; afterwards each leaf holds the total."""
+        self.compute(c.write for c in carries)
+        for c in carries:
+            self.lines.append(f"{c.start.op.name} = _total({self.text.use(c.write)})")
+
     def _assign(self, node: Node, indent: str) -> None:
         if node not in self.names or isinstance(node.op, Leaf):
             return
@@ -76,7 +82,10 @@ def forward_lines(program: Program, note: Note, like: str) -> TorchWriter:
     """o and the end of every carried value, from the inputs and the values carried in."""
     outputs = list(program.outputs.values())
     writer = TorchWriter(program.nodes(), (), note, like)
-    writer.scan([Scan(c, False, f"{c.name}_end") for c in program.carries])
+    if program.total:
+        writer.total(program.carries)
+    else:
+        writer.scan([Scan(c, False, f"{c.name}_end") for c in program.carries])
     writer.compute(outputs)
     return writer
 
@@ -90,8 +99,12 @@ def backward_lines(program: Program, adjoint: Program, note: Note, like: str) ->
         [n for s in forward for n in (s.carry.decay, s.carry.write) if n is not None] + list(adjoint.roots())
     )
     writer = TorchWriter(nodes, (), note, like)
-    if forward:
-        writer.scan(forward)
-    writer.scan([Scan(c, True, f"d_{c.name}_start") for c in adjoint.carries])
+    if program.total:
+        writer.total([s.carry for s in forward])
+        writer.total(adjoint.carries)
+    else:
+        if forward:
+            writer.scan(forward)
+        writer.scan([Scan(c, True, f"d_{c.name}_start") for c in adjoint.carries])
     writer.compute(outputs)
     return writer

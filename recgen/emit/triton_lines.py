@@ -37,6 +37,8 @@ TAKEN = (
     "scale",
     "rows",
     "sequences",
+    "piece",
+    "pieces",
 )
 
 
@@ -88,6 +90,7 @@ class _Writer:
         k, out = self.kernel, self.out
         loaded = self._load_leaves()
         self._carried_in()
+        self._totals_in()
         accumulated = [s for s in k.stores if s.over_time]
         for s in accumulated:
             shape = ", ".join(EXTENT[a] for a in s.node.axes) or "1"
@@ -99,8 +102,10 @@ class _Writer:
                 out.inside.append(f"{s.name} += {self.text.value(s.node)}")
             else:
                 self._store_rows(s)
-        for c in k.carries:
+        for c in (*k.carries, *k.sums):
             out.inside.append(f"{c.start.op.name} = {self._advanced(c)}")
+        for c in k.sums:
+            self._store_state(f"{c.start.op.name}_parts_ptr", c.start, "piece", out.after, c.start.op.name)
         if not k.reverse and k.name.endswith("forward") or k.stores_ends:
             for c in k.carries:
                 self._store_state(f"{c.start.op.name}_end_ptr", c.start, "sequence", out.after, c.start.op.name)
@@ -114,7 +119,7 @@ class _Writer:
         out = self.out
         known: set[Node] = set()
         heads = {a for n in self.nodes if n.level != "head" for a in n.args if a.level == "head"}
-        carried = {c.start for c in self.kernel.carries}
+        carried = {c.start for c in self.kernel.carries} | set(self.kernel.totals)
         for n in self.nodes:
             name = self.names.get(n)
             leaf = n.op if isinstance(n.op, Leaf) else None
@@ -172,6 +177,18 @@ class _Writer:
             self.out.pointers.append(f"{name}_ptr")
             self.out.before.append(f"{name} = {self._load_state(f'{name}_ptr', c.start, 'sequence')}")
 
+    def _totals_in(self) -> None:
+        """What is read as a total, of the piece's sequence; what is summed starts from nothing."""
+        if self.kernel.totals:
+            self.out.pointers.append("owners_ptr")
+        for n in self.kernel.totals:
+            name = n.op.name
+            self.out.pointers.append(f"{name}_ptr")
+            self.out.before.append(f"{name} = {self._load_state(f'{name}_ptr', n, 'sequence')}")
+        for c in self.kernel.sums:
+            shape = ", ".join(EXTENT[a] for a in c.axes)
+            self.out.before.append(f"{c.start.op.name} = tl.zeros([{shape}], tl.float32)")
+
     def _store_edges(self) -> None:
         for n in self.kernel.stores_edges:
             self.out.edges = True
@@ -224,7 +241,8 @@ class _Writer:
     def _store_accumulated(self, s: Store) -> None:
         self.out.pointers.append(f"{s.name}_ptr")
         axes = s.node.axes
-        where = "sequence" if self.kernel.tile in axes else "(tile * sequences + sequence)"
+        own = self.kernel.stretch
+        where = own if self.kernel.tile in axes else f"(tile * {own}s + {own})"
         self.out.sequences |= self.kernel.tile not in axes
         at = f"{s.name}_ptr + ({where} * H + head)"
         if axes:

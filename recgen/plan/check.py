@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recgen.algebra.program import AXES, Contract, Leaf, Program, Reduce, Row, Rows, Unrow, Unrows, ordered
+from recgen.algebra.program import AXES, Contract, Leaf, Program, Reduce, Row, Rows, Unrow, Unrows, ordered, topological
 
 from .kernels import Kernel
 from .tiling import partial_values
@@ -37,6 +37,8 @@ def check_program(program: Program) -> None:
         for n in (c.decay, c.write):
             if n is not None and not set(n.axes) <= set(c.axes):
                 raise PlanError(f"carry {c.name}: {n} varies along axes the carried value does not have")
+        if program.total and (c.decay is not None or {d.start for d in program.carries} & set(topological([c.write]))):
+            raise PlanError(f"carry {c.name}: what is read as a total is a sum of writes that need no total")
 
 
 def check_kernel(kernel: Kernel) -> None:
@@ -47,10 +49,10 @@ def check_kernel(kernel: Kernel) -> None:
             raise PlanError(
                 f"{kernel.name}: {s.name} is {'' if s.node in partial else 'not '}partial, stored as {s.kind}"
             )
-    for c in kernel.carries:
+    for c in (*kernel.carries, *kernel.sums):
         if c.write in partial or c.decay in partial:
             raise PlanError(f"{kernel.name}: the carried {c.name} would be advanced with one tile's part")
-    have = {c.start for c in kernel.carries} | set(kernel.edges) | set(kernel.kept)
+    have = {c.start for c in kernel.carries} | {*kernel.edges, *kernel.kept, *kernel.totals}
     for n in kernel.nodes():
         if isinstance(n.op, Leaf) and n.op.kind == "carry" and n not in have:
             raise PlanError(f"{kernel.name}: reads {n}, which it neither carries nor loads")

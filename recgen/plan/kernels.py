@@ -34,7 +34,9 @@ class Store:
 class Kernel:
     """One launch.
 
-    `edges` are carried values of the other direction, read per chunk from where `stores_edges` left them.
+    `edges` are carried values of the other direction, read per chunk from where `stores_edges` left them. A kernel
+    `in_pieces` runs one program per piece of a sequence: `totals` are sums over the sequence, which it reads, and
+    `sums` are carried values of which it stores what its piece adds.
     """
 
     name: str
@@ -47,6 +49,14 @@ class Kernel:
     edges: tuple[Node, ...] = ()
     stores_edges: tuple[Node, ...] = ()
     stores_ends: bool = True
+    totals: tuple[Node, ...] = ()
+    sums: tuple[Carry, ...] = ()
+    in_pieces: bool = False
+
+    @property
+    def stretch(self) -> str:
+        """The stretch of time that one program walks over."""
+        return "piece" if self.in_pieces else "sequence"
 
     @property
     def given(self) -> tuple[Node, ...]:
@@ -54,7 +64,7 @@ class Kernel:
         return tuple(n for n in self.kept if n.level == "token")
 
     def roots(self) -> tuple[Node, ...]:
-        ends = [n for c in self.carries for n in (c.decay, c.write) if n is not None]
+        ends = [n for c in (*self.carries, *self.sums) for n in (c.decay, c.write) if n is not None]
         return (*(s.node for s in self.stores), *ends)
 
     def nodes(self) -> list[Node]:
@@ -77,7 +87,8 @@ class Plan:
     """Everything the emitter needs: programs for torch, kernels and epilogue for Triton, factorisation and sizes.
 
     `chunk_sizes` are the sizes a caller may ask for, `chunk_size` the default one, and `longest_chunk` bounds the chunk
-    of the parallel form: 0 where nothing does. `alone`: the runs of a scan's chunks from nothing, both ways.
+    of the parallel form: 0 where nothing does. `alone`: the runs of a scan's chunks from nothing, both ways. `sums`:
+    the kernel that sums what is written where every token reads the total, and `pairs` the parallel form's program.
     """
 
     program: Program
@@ -90,8 +101,11 @@ class Plan:
     backward: tuple[Kernel, ...]
     epilogue: Epilogue
     alone: tuple[Kernel, ...] = ()
+    sums: Kernel | None = None
+    pairs: Program | None = None
 
     @property
     def given(self) -> tuple[Node, ...]:
         """The token values that torch computes for the kernels."""
-        return tuple(dict.fromkeys(n for k in (self.forward, *self.backward) for n in k.given))
+        sums = () if self.sums is None else (self.sums,)
+        return tuple(dict.fromkeys(n for k in (*sums, self.forward, *self.backward) for n in k.given))

@@ -9,6 +9,7 @@ from .check import check_kernel, check_program
 from .fused import fused
 from .kernels import Plan
 from .scan import scan
+from .total import total
 
 SIZES = (16, 32, 64, 128)
 PRODUCTS = 64  # rows that keep a matrix product's tiles full where one product makes all pair weights
@@ -23,6 +24,8 @@ def plan(derivation: Derivation) -> Plan:
     check_program(adjoint)
     if derivation.factorisation == "scan":
         return _scan_plan(program, adjoint)
+    if derivation.factorisation == "total":
+        return _total_plan(program, adjoint, derivation.pairs)
     longest = _longest_chunk(derivation)
     sizes = tuple(s for s in SIZES if not longest or s <= longest)
     default = LEVELS if derivation.factorisation == "tree" else min(PRODUCTS, max(sizes))
@@ -37,6 +40,14 @@ def _scan_plan(program: Program, adjoint: Program) -> Plan:
     for kernel in (*alone, forward, *backward):
         check_kernel(kernel)
     return Plan(program, adjoint, "scan", SIZES, STEPS, 0, forward, backward, epilogue, alone)
+
+
+def _total_plan(program: Program, adjoint: Program, pairs: Program) -> Plan:
+    sums, forward, backward, epilogue = total(program, adjoint)
+    check_program(pairs)
+    for kernel in (sums, forward, *backward):
+        check_kernel(kernel)
+    return Plan(program, adjoint, "total", SIZES, PRODUCTS, 0, forward, backward, epilogue, sums=sums, pairs=pairs)
 
 
 def _longest_chunk(derivation: Derivation) -> int:

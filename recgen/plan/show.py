@@ -13,8 +13,9 @@ AXIS = {"m": "key channels", "v": "value channels"}
 
 
 SCHEDULES = {
-    False: "fused: the carried values stay in registers, nothing is added atomically",
-    True: "scan: chunks at once, tokens in turn; the state in registers, nothing is added atomically",
+    "fused": "fused: the carried values stay in registers, nothing is added atomically",
+    "scan": "scan: chunks at once, tokens in turn; the state in registers, nothing is added atomically",
+    "total": "total: pieces of time at once, their sums added up in order, nothing is added atomically",
 }
 
 
@@ -23,9 +24,10 @@ def show_plan(plan: Plan) -> str:
     lines = [
         f"pair weights   {plan.factorisation}",
         f"chunk          {plan.chunk_size} rows by default; {', '.join(map(str, plan.chunk_sizes))} on request",
-        f"schedule       {SCHEDULES[bool(plan.alone)]}",
+        f"schedule       {SCHEDULES[plan.factorisation if plan.factorisation in SCHEDULES else 'fused']}",
     ]
-    for kernel in (*plan.alone, plan.forward, *plan.backward):
+    sums = () if plan.sums is None else (plan.sums,)
+    for kernel in (*plan.alone, *sums, plan.forward, *plan.backward):
         lines += ["", *_kernel(kernel, bool(plan.alone))]
     if plan.epilogue.sums:
         lines += ["", "epilogue (torch)"]
@@ -39,21 +41,24 @@ def show_plan(plan: Plan) -> str:
 def _kernel(kernel: Kernel, scan: bool) -> list[str]:
     carried = ", ".join(sorted(c.start.op.name for c in kernel.carries)) or "nothing"
     rows = [s for s in kernel.stores if not s.over_time]
-    unit, step, span = ("chunk", "token", "chunk's tokens") if scan else ("sequence", "chunk", "chunks")
+    unit, step, span = ("chunk", "token", "chunk's tokens") if scan else (kernel.stretch, "chunk", "chunks")
+    totals = ", ".join(n.op.name for n in kernel.totals)
     return [
         f"{kernel.name}: {kernel.purpose}",
         f"    one program per {unit}, head and tile of {AXIS[kernel.tile]}; carries {carried}",
+        *([f"    load the total{'s' if len(kernel.totals) > 1 else ''} {totals}"] if totals else []),
         f"    for each {step}{', last to first' if kernel.reverse else ''}:",
         *(f"        {line}" for line in _body(kernel)),
         *(f"        store {s.name}{' (one part per tile)' if s.kind == 'partial' else ''}" for s in rows),
-        *(f"        {carry_equation(c)}" for c in kernel.carries),
+        *(f"        {carry_equation(c)}" for c in (*kernel.carries, *kernel.sums)),
+        *(f"    store {c.start.op.name}, the piece's part" for c in kernel.sums),
         *(f"    store {s.name}, summed over the {span}" for s in kernel.stores if s.over_time),
     ]
 
 
 def _body(kernel: Kernel) -> Iterator[str]:
     """What is loaded, which states are stored at the chunk's edge, and what is computed."""
-    carried = {c.start for c in kernel.carries}
+    carried = {c.start for c in kernel.carries} | set(kernel.totals)
     loads = [n for n in kernel.leaves() if n.level != "head" and n not in carried]
     yield "load  " + ", ".join(f"{n.name} at the chunk's start" if n in kernel.edges else n.name for n in loads)
     for n in kernel.stores_edges:

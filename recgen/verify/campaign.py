@@ -122,6 +122,7 @@ def _covered(verified: Sequence[Verdict]) -> list[tuple[str, str, int]]:
         readout = {"kind": "inclusive", **spec.get("readout", {})}
         found["readout", ", ".join([readout["kind"], *(k for k in ("bonus", "skip", "gate") if k in readout)])] += 1
         found["state", spec.get("state", "matrix")] += 1
+        found["causal", spec.get("causal", "true")] += 1
         for key in ("query", "key", "value", "feature_map", "key_weight", "rotation", "scale"):
             if key in spec:
                 found[key, "written out"] += 1

@@ -113,8 +113,8 @@ def _prior(profile: Profile, case: Case) -> tuple[tuple[int, ...], tuple[Tensor,
     before = Case(B=case.sequences, T=3, H=case.H, K=case.K, V=case.V, dtype="float64", seed=case.seed + 1)
     values = _values(profile, before, _sample_params(profile, case))
     with torch.no_grad():
-        o, state = profile.module.naive(**values, initial_state=None, output_final_state=True)
-    return tuple(o.shape[2:]), tuple(state)
+        o, state = profile.naive(values)
+    return tuple(o.shape[2:]), state
 
 
 def _sample_params(profile: Profile, case: Case) -> dict[str, Tensor]:

@@ -34,7 +34,7 @@ def directed(profile: Profile, form: str, backend: str, device: str = "cpu") -> 
     for change in _changes(profile, form, small):
         if not profile.drivers:  # a gate kind would only repeat a case
             change = {**change, "gate": "mild", "log_decay": 0.0}
-        case = dataclasses.replace(base, **change)
+        case = profile.fitting(dataclasses.replace(base, **change))
         if runs(case, form):
             found.setdefault(case)
     return list(found)

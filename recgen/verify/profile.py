@@ -117,9 +117,11 @@ class Profile:
         return self.inputs[name] if name in self.inputs else self.params[name]
 
     def fitting(self, case: Case) -> Case:
-        """The case, its key width made even where the operator turns pairs of channels."""
-        odd = case.K % 2 and "rotation" in self.module.SPEC
-        return dataclasses.replace(case, K=case.K + 1) if odd else case
+        """The case, its key width made even where the operator turns pairs of channels; without what concerns a state
+        where nothing is carried."""
+        if case.K % 2 and "rotation" in self.module.SPEC:
+            case = dataclasses.replace(case, K=case.K + 1)
+        return case if self.state else dataclasses.replace(case, initial=False, final=False, split=None)
 
     def sample(self, **sizes: Any) -> dict[str, Tensor]:
         """The module's own `sample_inputs`, given those of `sizes` that it takes; as many channels as values."""
@@ -189,8 +191,15 @@ class Profile:
         return best
 
     def _final(self, tensors: Mapping[str, Tensor], initial: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
-        _, state = self.module.naive(**tensors, initial_state=initial, output_final_state=True)
-        return tuple(state)
+        return self.naive(tensors, initial)[1]
+
+    def naive(
+        self, tensors: Mapping[str, Tensor], initial: tuple[Tensor, ...] | None = None
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The output of the module's `naive`, and the final state, of which there is none where nothing is carried."""
+        options = {"initial_state": initial, "output_final_state": True} if self.state else {}
+        o, state = self.module.naive(**tensors, **options)
+        return o, tuple(state or ())
 
     def _find_reset(self) -> float | None:
         """The infinite gate value that forgets everything and leaves `naive` and its gradients finite, if there is one.

@@ -85,7 +85,8 @@ def _call(
             o = torch.zeros_like(data.output_cotangent[:, :0])
         return o, state if final else None
     function = getattr(profile.module, form)
-    options: dict[str, object] = {"scale": case.scale, "initial_state": initial, "output_final_state": final}
+    options: dict[str, object] = {"scale": case.scale}
+    options |= {"initial_state": initial, "output_final_state": final} if profile.state else {}
     if data.offsets is not None:
         options["cu_seqlens"] = data.offsets
     if case.chunk_size is not None:

@@ -192,12 +192,21 @@ def _scale(d: Drawing) -> None:
         d.spec["scale"] = d.one("K ** -0.5", "0.3", "2 / (K + V)", "-1", "1 / H")
 
 
+def _forget_the_order(spec: SpecDict) -> None:
+    """Take away what makes no sense where every token reads every other."""
+    spec.pop("decay", None)
+    readout = {key: value for key, value in spec.pop("readout", {}).items() if key in ("skip", "gate")}
+    spec |= {"readout": readout} if readout else {}
+
+
 def _rarely(d: Drawing) -> None:
     """Keys that change everything else, and mistakes."""
     if d.chance(10) and not d.vector:
         d.spec["rotation"] = d.one("10000 ** (-2 * i / K)", "0.5 / (i + 1)")
     if d.chance(25):
         d.spec["causal"] = "false"
+        if not d.chance(4):
+            _forget_the_order(d.spec)
     if d.chance(25):
         d.spec["bounds"] = d.one([-1000, 0], [0, 1])
     if d.chance(60):

@@ -128,7 +128,7 @@ def rebuilt(program: Program, changed: dict[Node, Change]) -> Program:
         copy = node if same else Node(node.op, args, node.axes, node.level, node.name)
         done[node] = changed[node](program.graph, copy) if node in changed else copy
     carries = tuple(Carry(c.name, c.start, c.decay and done[c.decay], done[c.write]) for c in program.carries)
-    return Program({name: done[out] for name, out in program.outputs.items()}, carries, program.graph)
+    return replace(program, outputs={name: done[out] for name, out in program.outputs.items()}, carries=carries)
 
 
 def carried(program: Program, carry: Carry, decay: Node | None) -> Program:

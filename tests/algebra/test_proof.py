@@ -13,7 +13,7 @@ import sympy
 from recgen.algebra import adjoint as adjoints
 from recgen.algebra import chunkwise, proof
 from recgen.algebra.adjoint import adjoint
-from recgen.algebra.chunkwise import chunk_program
+from recgen.algebra.chunkwise import chunk_program, pair_program
 from recgen.algebra.exact import Residues
 from recgen.algebra.interpret import Cut
 from recgen.algebra.program import Carry, Graph, Map, Node, Program, Segment, placeholder
@@ -21,7 +21,7 @@ from recgen.algebra.proof import ProofError, Trial, prove
 from recgen.algebra.recurrence import Recurrence, StateRule, real, recurrence
 from recgen.spec import read_text
 from tests.algebra.mutation import Mutant, mutants, rebuilt, scaled, with_op
-from tests.algebra.show.catalogue import CASES, derived, every_case
+from tests.algebra.show.catalogue import CASES, TOTAL, derived, every_case
 
 S, z, n, key, value, query, decay = map(real, ("S", "z", "n", "key", "value", "query", "log_decay"))
 
@@ -88,7 +88,47 @@ def test_no_node_can_be_changed_unnoticed(name: str, factorisation: str, which: 
     assert not survivors
 
 
+def test_no_node_of_the_program_of_all_pairs_can_be_changed_unnoticed() -> None:
+    rec, trial = derived(*TOTAL).rec, fast()[0]
+    pairs = pair_program(rec)
+    assert "all pairs of tokens at once" in str(next(proof.all_pairs(rec, pairs, trial)))
+    survivors = []
+    for mutant in mutants(pairs):
+        try:
+            list(proof.all_pairs(rec, mutant.program, trial))
+        except ProofError:
+            continue
+        survivors.append(mutant.what)
+    assert not survivors
+
+
 # A derivation that goes wrong as a whole
+
+
+TOTALS_GONE_WRONG: dict[str, Callable[[Program], Program]] = {
+    "the state at the chunk's start is read": lambda p: replace(p, total=False),
+    "what is written twice": lambda p: _written(p, lambda g, n: g.add(n, n)),
+    "nothing is normalized": lambda p: replace(p, outputs={"o": p.graph.unrows(p.outputs["o"].args[0].args[0])}),
+}
+
+
+def _written(program: Program, change: Callable[[Graph, Node], Node]) -> Program:
+    carries = tuple(replace(c, write=change(program.graph, c.write)) for c in program.carries[:1])
+    return replace(program, carries=(*carries, *program.carries[1:]))
+
+
+@pytest.mark.parametrize("what", TOTALS_GONE_WRONG)
+def test_a_wrong_total_is_not_proven(what: str) -> None:
+    d = derived(*TOTAL)
+    with pytest.raises(ProofError):
+        prove(d.rec, TOTALS_GONE_WRONG[what](d.program), d.adjoint, fast())
+
+
+def test_what_a_token_sees_of_the_past_alone_is_no_total() -> None:
+    rec = derived(*TOTAL).rec
+    masked = chunk_program(rec, "plain")
+    with pytest.raises(ProofError):
+        prove(rec, masked, adjoint(masked), fast())
 
 
 def normalized(text: str = "decay: {type: gated, log: logsigmoid(g)}\ninputs: {g: B T H}") -> Recurrence:

@@ -66,10 +66,27 @@ def test_a_read_nonlinear_in_the_state_is_refused(read: sympy.Expr) -> None:
 
 
 def test_what_is_not_lowered_yet_is_said_once_and_in_full() -> None:
-    spec = read_text("name: x\ncausal: false\nkey_weight: {log: 1}", filename="x.yaml")
+    spec = read_text("name: x\ncausal: false\nstate: vector\nkey_weight: {log: 1}", filename="x.yaml")
     with pytest.raises(NotLowered) as caught:
         recurrence(spec)
-    assert len(caught.value.problems) == 2
-    for gap in ("causal: false", "log key weight"):
+    assert len(caught.value.problems) == 3
+    for gap in ("causal: false with a vector state", "causal: false with a weight given by its log", "log key weight"):
         assert gap in str(caught.value) or any(gap in p.text for p in caught.value.problems)
     assert "x.yaml:" in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "gap"), [
+    ("state: vector", "a vector state"),
+    ("inputs: {g: B T H K V}\nkey_weight: sigmoid(g)", "a weight that varies along keys and values at once"),
+])
+def test_what_has_no_total_yet_is_refused_with_a_place(text: str, gap: str) -> None:
+    with pytest.raises(NotLowered) as caught:
+        recurrence(read_text(f"name: x\ncausal: false\n{text}\n", filename="x.yaml"))
+    (problem,) = caught.value.problems
+    assert problem.text == f"causal: false with {gap}" and problem.location.file == "x.yaml"
+    assert str(caught.value).startswith("x.yaml:1:1: ")
+
+
+def test_a_recurrence_knows_whether_it_is_causal() -> None:
+    assert not recurrence(read_text("name: x\ncausal: false")).causal
+    assert recurrence(read_text("name: x")).causal

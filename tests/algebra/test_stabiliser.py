@@ -1,4 +1,4 @@
-"""Weights given by their logarithm: what a running maximum makes of the recurrence, and the proof that it changes nothing."""
+"""Weights given by their logarithm: what a running maximum makes of a recurrence, and the proof that it is the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ STATEMENTS = {
     "head": HEAD + "normalizer: max_abs",
     "head, exclusive": HEAD + "normalizer: {kind: sum, eps: 1e-3}\nreadout: exclusive",
     "key": KEY + "normalizer: {kind: abs_sum, floor: 2}",
-    "key, exclusive with bonus": KEY + "normalizer: sum\nreadout: {kind: exclusive, bonus: u}\nparams: {u: {axes: H K, init: 0}}",
+    "key, exclusive with bonus": KEY
+    + "normalizer: sum\nreadout: {kind: exclusive, bonus: u}\nparams: {u: {axes: H K, init: 0}}",
     "vector": VECTOR,
     "softmax features": HEAD + "normalizer: abs_sum\nfeature_map: softmax(x)",
 }

@@ -47,6 +47,24 @@ def test_the_gradient_of_the_last_output_decays_into_the_past() -> None:
     assert initial["S"][0, 0] == pytest.approx(0.729)
 
 
+class Counted(Draw):
+    """Every input is the number of its token, from 1."""
+
+    def _number(self, op: Leaf, index: Index) -> mpmath.mpf:
+        return mpmath.mpf(index[0] + 1 if index else 1)
+
+
+def test_without_causality_every_token_reads_the_sum_over_all() -> None:
+    rec = recurrence(read_text("name: x\ncausal: false"))
+    found = Unrolled(rec, Counted(0, {"m": 1, "v": 1}), Floats(), 3)
+    assert [x.value for x in found.outputs[:, 0]] == pytest.approx([14, 28, 42])  # t (1 + 4 + 9)
+    assert found.states == found.initial == {}
+    inputs, initial = found.gradients(np.array([[1.0], [0.0], [0.0]], dtype=object), {})
+    assert list(inputs["q"][:, 0]) == pytest.approx([14, 0, 0])
+    assert list(inputs["k"][:, 0]) == list(inputs["v"][:, 0]) == pytest.approx([1, 2, 3])
+    assert initial == {}
+
+
 def test_the_tape_differentiates_sums_products_and_quotients() -> None:
     tape = Taped(Floats())
     x, y = Tracked(2.0), Tracked(5.0)

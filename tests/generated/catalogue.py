@@ -85,6 +85,10 @@ def axes(module: ModuleType) -> dict[str, tuple[str, ...]]:
     return {name: tuple(text.split()) for name, text in {**module.INPUTS, **module.PARAMS}.items()}
 
 
+CARRYING = tuple(name for name in OPERATORS if emitted(name).STATE)
+"""Operators that carry a state along time: all but those that read over all positions."""
+
+
 def forms_of(name: str, forms: Iterable[Form] = FORMS) -> list[Form]:
     """Those of `forms` that the operator has."""
     return [form for form in forms if hasattr(emitted(name), form.name)]

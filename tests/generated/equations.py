@@ -36,6 +36,7 @@ class Terms:
     skip: Tensor | None = None
     vector: bool = False  # a state per channel: the channels stand where heads do, K = V = 1
     rate: Tensor | None = None  # [K/2], by which each pair (2i, 2i+1) of query and key turns from token to token
+    causal: bool = True  # else every token reads the state after the last one, and none is carried
 
     def log_decay(self) -> Tensor:
         """ℓ, [B,T,H,K,V] or what broadcasts to it."""
@@ -48,6 +49,8 @@ class Terms:
 def token_loop(terms: Terms, state: State | None = None, *, scale: float | None = None,
                constant_denominator: bool = False) -> tuple[Tensor, State]:
     """Outputs and the final state: S, and z where a denominator needs it."""
+    if not terms.causal:
+        return all_positions(terms, scale=scale, constant_denominator=constant_denominator), ()
     query, key, value = terms.query, terms.key, terms.value
     seen = () if terms.rate is None else (state[-1] if state else key.new_zeros(len(key)),)
     if seen:
@@ -77,6 +80,20 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
     return torch.stack(outputs, 1), (S, *(() if z is None else (z,)), *(n + T for n in seen))
 
 
+def all_positions(terms: Terms, *, scale: float | None = None, constant_denominator: bool = False) -> Tensor:
+    """o_t = Σ_i (σ query_t · key_i) value_i / denominator(Σ_i σ query_t · key_i), i over all tokens."""
+    scale = terms.scale if scale is None else scale
+    outputs = []
+    for t in range(terms.query.shape[1]):
+        seen = [scale * (terms.query[:, t] * terms.key[:, i]).sum(-1, keepdim=True) for i in range(terms.key.shape[1])]
+        o = sum(weight * terms.value[:, i] for i, weight in enumerate(seen))
+        if terms.denominator is not None:
+            n = terms.denominator(sum(seen))
+            o = o / (n.detach() if constant_denominator else n)
+        outputs.append(o if terms.skip is None else o + terms.skip[:, t])
+    return torch.stack(outputs, 1)
+
+
 def _turned(x: Tensor, seen: Tensor, rate: Tensor) -> Tensor:
     """Each pair of channels as a complex number, times e^{i n rate} at position n."""
     position = seen.detach()[:, None] + torch.arange(x.shape[1], dtype=x.dtype)
@@ -99,6 +116,11 @@ def linear_attention(q: Tensor, k: Tensor, v: Tensor) -> Terms:
     """arXiv:2006.16236: φ(x) = elu(x) + 1, o = y / (n + 1e-6), σ = 1."""
     q, k = (torch.where(x > 0, x + 1, torch.exp(x.clamp(max=0))) for x in (q, k))
     return Terms(q, k, v, denominator=lambda n: n + 1e-6)
+
+
+def linear_attention_global(q: Tensor, k: Tensor, v: Tensor) -> Terms:
+    """arXiv:2006.16236, equation 5: the sums over all positions, not masked."""
+    return replace(linear_attention(q, k, v), causal=False)
 
 
 def retnet_rotary(q: Tensor, k: Tensor, v: Tensor) -> Terms:
@@ -267,7 +289,7 @@ LOOPS: dict[str, Callable[..., tuple[Tensor, State]]] = {f.__name__: f for f in 
 EQUATIONS: dict[str, Callable[..., Terms]] = {f.__name__: f for f in (
     linear_attention, retnet, lightning, learned_decay, simple_gla, gated_retention, gla, gla_value, gla_outer,
     full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog, retnet_rotary,
-    hgrn, rg_lru)}
+    hgrn, rg_lru, linear_attention_global)}
 
 
 def arguments(name: str) -> list[str]:

@@ -107,8 +107,11 @@ def draw_state(module: ModuleType, values: Mapping[str, Tensor], *, N: int | Non
                size: float = 1.0) -> Values:
     """A random state of the dtype that the contract gives it, for N sequences (default: the batch).
 
-    S is normal, times `size`; z is positive, as sums of features are; what else is carried comes from a run.
+    S is normal, times `size`; z is positive, as sums of features are; what else is carried comes from a run. Where
+    nothing is carried it is empty.
     """
+    if not module.STATE:
+        return {}
     generator = torch.Generator().manual_seed(seed)
     first = next(iter(values.values()))
     state = prior_state(module, values, first.shape[0] if N is None else N)

@@ -21,19 +21,23 @@ from tests.generated.ir import narrow_products
 
 
 def launch(job: dict[str, Any]) -> None:
-    """Forward, and backward for every input and the initial state, from gradients of output and final state."""
+    """Forward, and backward for every input and the initial state, from gradients of output and final state; where
+    nothing is carried, for every input from that of the output."""
     module = emitted(job["operator"])
     values = draw(module, **job["sizes"], dtype=getattr(torch, job["dtype"]))
     documents = job["documents"]
     T = job["sizes"]["T"]
     offsets = None if documents is None else torch.arange(documents + 1) * T // documents
     leaves = {n: x.requires_grad_(job["backward"]) for n, x in values.items()}
-    start = {n: x.requires_grad_(job["backward"]) for n, x in draw_state(module, values, N=documents).items()}
-    o, final = module.operator(**leaves, initial_state=module.State(**start), output_final_state=True,
-                               cu_seqlens=offsets, mode=job["mode"], backend="triton", chunk_size=job["chunk_size"])
+    options: dict[str, Any] = {}
+    if module.STATE:
+        start = {n: x.requires_grad_(job["backward"]) for n, x in draw_state(module, values, N=documents).items()}
+        options = {"initial_state": module.State(**start), "output_final_state": True}
+    o, final = module.operator(**leaves, **options, cu_seqlens=offsets, mode=job["mode"], backend="triton",
+                               chunk_size=job["chunk_size"])
     if job["backward"]:
-        results = [x for x in (o, *final) if x.requires_grad]  # a maximum has no gradient
-        torch.autograd.backward(results, [torch.zeros_like(x) for x in results])
+        ends = [x for x in (o, *(final or ())) if x.requires_grad]  # a maximum has no gradient
+        torch.autograd.backward(ends, [torch.zeros_like(x) for x in ends])
 
 
 def describe(kernel: Kernel) -> dict[str, Any]:

@@ -57,12 +57,13 @@ def run(module: ModuleType, form: Form, values: Values, state: Values | None = N
 
 
 def call(module: ModuleType, form: Form, values: Values, state: Values | None = None, **options: object) -> Values:
-    """Forward only, with the final state. Interpreted kernels get chunks of 64 where nothing is asked: fewer to run."""
+    """Forward only, with the final state where there is one. Interpreted kernels get chunks of 64 where nothing is
+    asked: fewer to run."""
     options.setdefault("chunk_size", 64 if form.interpreted else None)
-    start = None if state is None else module.State(**state)
-    o, final = getattr(module, form.name)(**values, initial_state=start, output_final_state=True, backend=form.backend,
-                                          **options)
-    return {"o": o, **final._asdict()}
+    if module.STATE:
+        options |= {"initial_state": None if state is None else module.State(**state), "output_final_state": True}
+    o, final = getattr(module, form.name)(**values, backend=form.backend, **options)
+    return {"o": o, **(final._asdict() if module.STATE else {})}
 
 
 def part(module: ModuleType, values: Values, begin: int | None, end: int | None) -> Values:

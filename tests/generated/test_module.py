@@ -14,13 +14,15 @@ from tests.generated.catalogue import OPERATORS, REPRESENTATIVES, ROOT, axes, em
 from tests.generated.inputs import draw, draw_state, value_inputs
 from tests.generated.support import relative_error
 
-EXPORTS = ("SPEC", "SPEC_HASH", "RECGEN_VERSION", "INPUTS", "PARAMS", "STATE", "SCHEDULES", "State", "operator",
-           "naive", "parallel", "chunk", "recurrent", "step", "Operator", "sample_inputs")
+EXPORTS = ("SPEC", "SPEC_HASH", "RECGEN_VERSION", "INPUTS", "PARAMS", "STATE", "SCHEDULES", "MODES", "operator",
+           "naive", "parallel", "chunk", "Operator", "sample_inputs")
+OF_A_STATE = ("State", "recurrent", "step")
 AXES = {
     "linear_attention": ({"q": "B T H K", "k": "B T H K", "v": "B T H V"}, {}, {"S": "N H K V", "z": "N H K"}),
     "retnet": ({"q": "B T H K", "k": "B T H K", "v": "B T H V"}, {}, {"S": "N H K V"}),
     "learned_decay": ({"q": "B T H K", "k": "B T H K", "v": "B T H V"}, {"w": "H"}, {"S": "N H K V"}),
     "simple_gla": ({"q": "B T H K", "k": "B T H K", "v": "B T H V", "g": "B T H"}, {}, {"S": "N H K V"}),
+    "linear_attention_global": ({"q": "B T H K", "k": "B T H K", "v": "B T H V"}, {}, {}),
     "gla": ({"q": "B T H K", "k": "B T H K", "v": "B T H V", "g": "B T H K"}, {}, {"S": "N H K V"}),
 }
 LOAD = """
@@ -48,7 +50,8 @@ def test_exports(name: str) -> None:
     assert [n for n in EXPORTS if not hasattr(module, n)] == []
     if name in AXES:
         assert (module.INPUTS, module.PARAMS, module.STATE) == AXES[name]
-    assert module.State._fields == tuple(module.STATE)
+    assert [hasattr(module, n) for n in OF_A_STATE] == [bool(module.STATE)] * len(OF_A_STATE)
+    assert not module.STATE or module.State._fields == tuple(module.STATE)
     assert module.SPEC["name"] == name and module.__doc__
     assert len(module.SPEC_HASH) >= 8 and isinstance(module.RECGEN_VERSION, str)
 
@@ -95,10 +98,10 @@ def test_operator_module_holds_the_parameters(name: str) -> None:
     values = draw(module, B=2, T=6, H=4, K=4, V=4)
     state = draw_state(module, values)
     inputs = {n: values[n] for n in module.INPUTS}
-    start = module.State(**state)
-    o, final = layer(*inputs.values(), initial_state=start, output_final_state=True)
-    expected, end = module.operator(**inputs, **parameters, initial_state=start, output_final_state=True)
-    assert torch.equal(o, expected) and all(map(torch.equal, final, end))
+    options = {"initial_state": module.State(**state), "output_final_state": True} if state else {}
+    o, final = layer(*inputs.values(), **options)
+    expected, end = module.operator(**inputs, **parameters, **options)
+    assert torch.equal(o, expected) and all(map(torch.equal, final or (), end or ()))
 
 
 def test_learned_decay_starts_as_retnet() -> None:

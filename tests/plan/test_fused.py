@@ -12,9 +12,9 @@ from recgen.plan.show import show_plan
 from .conftest import plan_of
 
 
-def test_forward_is_one_launch_and_backward_one_per_direction_and_tiled_axis(planned: Plan) -> None:
-    assert [s.name for s in planned.forward.stores][0] == "o"
-    walks = [(k.reverse, k.tile) for k in planned.backward]
+def test_forward_is_one_launch_and_backward_one_per_direction_and_tiled_axis(carried: Plan) -> None:
+    assert [s.name for s in carried.forward.stores][0] == "o"
+    walks = [(k.reverse, k.tile) for k in carried.backward]
     assert walks == sorted(set(walks))
 
 
@@ -23,9 +23,9 @@ def test_every_gradient_is_stored_by_one_kernel_or_left_to_the_epilogue(planned:
     assert sorted([*stored, *planned.epilogue.outputs]) == sorted(planned.adjoint.outputs)
 
 
-def test_gradients_of_carried_values_leave_exactly_one_kernel(planned: Plan) -> None:
-    ending = [k for k in planned.backward if k.stores_ends]
-    assert len(ending) == 1 and ending[0].carries == planned.adjoint.carries
+def test_gradients_of_carried_values_leave_exactly_one_kernel(carried: Plan) -> None:
+    ending = [k for k in carried.backward if k.stores_ends]
+    assert len(ending) == 1 and ending[0].carries == carried.adjoint.carries
 
 
 def test_a_normalizer_keeps_its_denominator_and_output() -> None:
@@ -53,9 +53,9 @@ def test_a_result_stored_as_what_it_is_not_is_refused(planned: Plan) -> None:
         check_kernel(replace(kernel, stores=(wrong,)))
 
 
-def test_a_kernel_that_reads_a_state_it_does_not_hold_is_refused(planned: Plan) -> None:
+def test_a_kernel_that_reads_a_state_it_does_not_hold_is_refused(carried: Plan) -> None:
     with pytest.raises(PlanError, match="neither carries nor loads"):
-        check_kernel(replace(planned.forward, carries=()))
+        check_kernel(replace(carried.forward, carries=()))
 
 
 def test_programs_between_the_stages_are_legal(planned: Plan) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, find, given, settings
 
 from recgen.errors import Location, Problem, SpecError
 from recgen.verify import space
@@ -32,6 +34,28 @@ FOUND = {  # by earlier runs, each the smallest of its kind
         "inputs": {"E": "B T H"}, "decay": {"type": "gated", "log": "-log(1 + 0.5 * exp(E)) / 16"}},
     "an input called x beside a feature map": {
         "inputs": {"x": "B T H V"}, "value": "x", "feature_map": "elu(x) + 1"},
+    "the index of the head beside an input": {"query": "q * (h + 1)"},
+    "one number as the decay of all channels": {
+        "state": "vector", "decay": {"type": "fixed", "per": "channel", "value": "0.9"}},
+}
+OVER_ALL_POSITIONS = {
+    "as it stands": {},
+    "a scale and a bounded denominator": {"scale": "K ** -0.5", "normalizer": "max_abs"},
+    "a rotation": {"rotation": "0.5 / (i + 1)", "feature_map": "elu(x) + 1", "normalizer": "sum"},
+    "features of the whole width": {"feature_map": "concat(1, softmax(x))", "normalizer": "sum"},
+    "features with a parameter": {
+        "params": {"W": {"axes": "H K K", "init": "normal(0, 1)"}}, "feature_map": "softmax(matmul(W, x))"},
+    "a weight per head and one per value": {
+        "inputs": {"a": "B T H", "b": "B T H V"}, "key_weight": "sigmoid(a) * sigmoid(b)"},
+    "a weight that is learned": {
+        "params": {"w": {"axes": "H", "init": "normal(0, 1)"}}, "key_weight": "exp(w)", "normalizer": "max_abs"},
+    "a gate and a skip connection": {
+        "inputs": {"g": "B T H V"}, "params": {"D": {"axes": "H V", "init": "1"}}, "normalizer": "sum",
+        "feature_map": "elu(x) + 1", "readout": {"gate": "sigmoid(g)", "skip": "D"}},
+    "query and key of one input": {
+        "inputs": {"x": "B T H K"}, "query": "x", "key": "x", "feature_map": "elu(x) + 1", "normalizer": "sum"},
+    "a parameter in query and key": {
+        "params": {"a": {"axes": "H K", "init": "normal(0, 1)"}}, "query": "q * a", "key": "k * a"},
 }
 REFUSED = {
     "a query without tokens": {"params": {"N": {"axes": "H K", "init": 0}}, "query": "N"},
@@ -42,6 +66,14 @@ REFUSED = {
         "state": "vector", "inputs": {"g": "B T D"}, "scale": "K ** -0.5",
         "decay": {"type": "gated", "per": "channel", "log": "logsigmoid(g)"}},
     "features in steps": {"feature_map": "where(2 > x, 0.5, 0.25)"},
+    "a decay over all positions": {"causal": False, "decay": {"type": "fixed", "log": "-1"}},
+    "the state before a token over all positions": {"causal": False, "readout": "exclusive"},
+    "features of the whole width in a scan": {
+        "feature_map": "softmax(x)", "params": {"g": {"axes": "H K V", "init": "0"}},
+        "decay": {"type": "learned", "per": "key_value", "log": "logsigmoid(g)"}},
+    "a sum per channel over all positions": {"causal": False, "state": "vector"},
+    "a sum of full weights over all positions": {
+        "causal": False, "inputs": {"g": "B T H K V"}, "key_weight": "sigmoid(g)"},
 }
 
 
@@ -57,6 +89,22 @@ def test_a_drawn_spec_is_refused_with_a_place_or_right_in_every_form(spec: SpecD
 def test_what_was_wrong_once_is_right(name: str) -> None:
     verdict = judge({"name": "found", **FOUND[name]}, triton=True)
     assert verdict.kind == "verified", verdict.reasons
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("name", OVER_ALL_POSITIONS)
+def test_what_needs_no_order_is_right_over_all_positions(name: str) -> None:
+    verdict = judge({"name": "drawn", "causal": False, **OVER_ALL_POSITIONS[name]}, triton=True)
+    assert verdict.kind == "verified", verdict.reasons
+
+
+@pytest.mark.parametrize("kept", ["decay", "readout", "normalizer", "feature_map"])
+def test_specs_over_all_positions_are_drawn(kept: str) -> None:
+    """Most of them without what makes no sense there, and some with a decay."""
+    found = find(specs(), lambda spec: "causal" in spec and kept in spec and ("decay" in spec) == (kept == "decay"),
+                 settings=settings(max_examples=2000, database=None, phases=[Phase.generate]), random=Random(0))
+    assert found["causal"] == "false"
+    assert kept != "readout" or set(found["readout"]) <= {"skip", "gate"}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -14,7 +14,7 @@ from .expressions import written
 from .layout import Equation, terms
 from .nodes import Writer, free, shared_names
 from .notation import Piece, Style, style_named
-from .parts import HANDED_BACK, HANDED_ON, TOGETHER, Origin, Part, backward_parts, forward_parts
+from .parts import ADDED, HANDED_BACK, HANDED_ON, TOGETHER, Origin, Part, backward_parts, forward_parts
 from .step import Recurrent
 from .unroll import TOKENS, Unrolled, gated, unroll
 
@@ -30,6 +30,7 @@ FACTORISATIONS = {
             " times the state before it, and what the chunk leaves of an empty state.",
 }
 NO_DECAY = "There is no decay: every pair {causal} weighs 1, and the mask alone remains."
+NO_MASK = "There is no decay and no mask: every pair {pair} weighs 1."
 PER_HEAD = ("The decay is one number per head, so the weights of all pairs form a matrix over {pair}, taken from sums"
             " over the tokens in between. No exponent is positive, and none comes from subtracting two long sums.")
 
@@ -42,8 +43,9 @@ def derivation(
     spelled = style_named(style)
     write = Recurrent(rec, spelled)
     writer = Writer(spelled, shared_names([*program.nodes(), *adjoint.nodes()]))
+    beginning = (_one_step(write), _unrolled(write), _update(write)) if rec.causal else _all_tokens(write)
     return Document((
-        _one_step(write), _unrolled(write), _update(write),
+        *beginning,
         *_chunk(program, writer), *_adjoint(adjoint, program, writer),
         *_slopes(write), _bounds(rec, spelled, bounds, factorisation), _proof(proof),
     ))
@@ -62,10 +64,23 @@ def explain_derivation(
     return derivation(rec, program, adjoint, bounds, factorisation, proof, style).printed(latex)
 
 
-def _one_step(w: Recurrent) -> Section:
+def _legend(w: Recurrent) -> Prose:
     m = w.style.inline
-    legend = Prose(f"One head, token {m('t')}, features {m('m')}, value channels {m('c')}.")
-    return Section("One step", (legend, *equations(w.maxima() + w.quantities() + w.decay_value()),
+    return Prose(f"One head, token {m('t')}, features {m('m')}, value channels {m('c')}.")
+
+
+def _all_tokens(w: Recurrent) -> tuple[Section, ...]:
+    """Where every token reads what all write: the sum and its readers, and the same over pairs."""
+    summed = equations(w.totals() + w.reading(in_place=True) + w.output())
+    words = Prose("The sums over features and tokens exchanged, for all tokens at once:")
+    return (
+        Section("Sum and read", (_legend(w), *equations(w.quantities()), *summed)),
+        Section("All pairs", (words, *equations(w.parallel() + w.output()))),
+    )
+
+
+def _one_step(w: Recurrent) -> Section:
+    return Section("One step", (_legend(w), *equations(w.maxima() + w.quantities() + w.decay_value()),
                                 *equations(w.updates() + w.reading() + w.output())))
 
 
@@ -117,6 +132,9 @@ def _chunk(program: Program, writer: Writer) -> list[Section]:
     starts = " and ".join(m(writer.style.symbol(c.name)) for c in program.carries)
     if not any({"t", "i"} & set(n.axes) for n in program.nodes() if n.level == "chunk"):
         legend = Prose(f"A chunk is one token {m('t')} here. {starts} {_are(program)} the state before it.")
+    elif program.total:
+        legend = Prose(f"Rows {m('t')} run over the tokens of one chunk. {starts} {_are(program)} what all chunks of"
+                       " the sequence write, summed before the first chunk reads.")
     else:
         legend = Prose(f"Rows {m('t')} and columns {m('i')} run over the tokens of one chunk."
                        f" {starts} {_are(program)} the state at the start of the chunk, handed on by the chunk before."
@@ -126,19 +144,22 @@ def _chunk(program: Program, writer: Writer) -> list[Section]:
     for part in forward_parts(program, writer):
         more = _outputs(program, writer) if part.title == TOGETHER else []
         sections.append(_part(part, origin, writer, more))
-    return _ending(sections, HANDED_ON, program.carries, writer)
+    return _ending(sections, ADDED if program.total else HANDED_ON, program.carries, writer)
 
 
 def _adjoint(adjoint: Program, program: Program, writer: Writer) -> list[Section]:
     m = writer.style.inline
     ends = " and ".join(m(writer.style.symbol(c.start.name)) for c in adjoint.carries)
+    handed = ("the gradient of the state at the end of the chunk, handed on by the chunk after. What is left before the"
+              " first chunk is the gradient of the initial state.")
+    if adjoint.total:
+        handed = "the gradient of what is summed: what all chunks of the sequence send back, and what every write gets."
     legend = Prose(f"Every operation is transposed, in reverse order; {m(writer.style.symbol('d_x'))} is the gradient"
-                   f" of {m('x')}. {ends} {_are(adjoint)} the gradient of the state at the end of the chunk, handed"
-                   " on by the chunk after. What is left before the first chunk is the gradient of the initial state.")
+                   f" of {m('x')}. {ends} {_are(adjoint)} {handed}")
     origin = Origin.of(adjoint, program)
     parts = backward_parts(adjoint, program, writer)
     sections = [Section("Adjoint", (legend,)), *(_part(p, origin, writer, []) for p in parts)]
-    return _ending(sections, HANDED_BACK, adjoint.carries, writer)
+    return _ending(sections, ADDED if adjoint.total else HANDED_BACK, adjoint.carries, writer)
 
 
 def _are(program: Program) -> str:
@@ -202,7 +223,7 @@ def _slope(style: Style, name: str, expr: sympy.Expr, s: sympy.Symbol) -> Equati
 
 
 def _bounds(rec: Recurrence, style: Style, bounds: object, factorisation: object) -> Section:
-    said: list[str] = [NO_DECAY]
+    said: list[str] = [NO_DECAY if rec.causal else NO_MASK]
     if rec.log_decays:
         time = "one per token" if any(gated(rec, q.name) for q in rec.log_decays) else "constant in time"
         interval = str(bounds).replace("inf", style.infinity)

@@ -21,6 +21,8 @@ def module_equations(rec: Recurrence, program: Program) -> list[str]:
     counts = "; #{…} counts rows" if any(isinstance(n.op, Count) for n in nodes) else ""
     vector = all("m" not in rule.axes for rule in rec.states)
     where = "One step of a channel c (token t" if vector else "One step of a head (token t, feature m, value channel c"
+    if program.total:
+        return _total(w, program)
     levels = ["s = 1, 2, 4, … up to half a chunk; B_s(t) is the block of s rows that holds t:"]
     return [
         f"{where}{decay}):",
@@ -36,6 +38,18 @@ def module_equations(rec: Recurrence, program: Program) -> list[str]:
                 *_indented(chunk_equations(program)),
             ]
         ),
+    ]
+
+
+def _total(w: Recurrent, program: Program) -> list[str]:
+    """What every token reads is a sum over all of them."""
+    return [
+        "A head (tokens t and i, feature m, value channel c):",
+        *_indented([*w.quantities(), *w.totals(), *w.reading(in_place=True), *w.output()]),
+        "All pairs of tokens at once:",
+        *_indented(w.parallel()),
+        "Chunk by chunk (rows t of one chunk), all of them before any token reads:",
+        *_indented(chunk_equations(program)),
     ]
 
 

@@ -22,6 +22,7 @@ CARRIED = "From the carried state"
 TOGETHER = "Together"
 HANDED_ON = "Handed on to the next chunk"
 HANDED_BACK = "Handed on to the chunk before"
+ADDED = "Added to the sum over all chunks"
 
 
 def forward_parts(program: Program, writer: Writer) -> list[Part]:
@@ -40,7 +41,8 @@ def forward_parts(program: Program, writer: Writer) -> list[Part]:
     named = [
         (TOKENS, tokens), (WITHIN, topological(within)), (CARRIED, topological(carried)),
         (TOGETHER, topological(program.outputs.values())),
-        (HANDED_ON, topological(x for c in program.carries for x in (c.decay, c.write) if x is not None)),
+        (ADDED if program.total else HANDED_ON,
+         topological(x for c in program.carries for x in (c.decay, c.write) if x is not None)),
     ]
     return _listed(named, writer, set())
 
@@ -50,7 +52,7 @@ def backward_parts(program: Program, forward: Program, writer: Writer) -> list[P
     known = set(forward.nodes())
     named = [(f"Gradient of {writer.style.inline(writer.style.symbol(name.removeprefix('d_')))}", topological([out]))
              for name, out in program.outputs.items()]
-    named.append((HANDED_BACK, topological(c.write for c in program.carries)))
+    named.append((ADDED if program.total else HANDED_BACK, topological(c.write for c in program.carries)))
     return _listed(named, writer, known)
 
 
@@ -76,20 +78,21 @@ class Origin:
     carried: frozenset[Node]
     backward: frozenset[Node]
     known: frozenset[Node]
+    total: bool = False
 
     @classmethod
     def of(cls, program: Program, forward: Program | None = None) -> Origin:
         own = frozenset(c.start for c in program.carries)
         if forward is None:
-            return cls(own, frozenset(), frozenset())
+            return cls(own, frozenset(), frozenset(), program.total)
         states = frozenset(c.start for c in forward.carries)
-        return cls(states, own, frozenset(n for n in forward.nodes() if n not in states))
+        return cls(states, own, frozenset(n for n in forward.nodes() if n not in states), program.total)
 
     def words(self, term: Node) -> str:
         """Where the term comes from. Values of the forward pass are known, so what they read does not count."""
         below = set(topological([term], self.known))
-        found = ["the chunks after"] if below & self.backward else []
-        found += ["the carried state"] if below & self.carried else []
+        found = [("what is sent back" if self.total else "the chunks after")] if below & self.backward else []
+        found += [("the sum" if self.total else "the carried state")] if below & self.carried else []
         return f"from {' and '.join(found)}" if found else "within the chunk"
 
     def equation(self, node: Node, writer: Writer) -> Equation:

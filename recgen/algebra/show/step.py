@@ -122,6 +122,12 @@ class Recurrent:
             found.append(Equation(str(self.read(rule.read_name)), "=", terms(self.style, [total, *self.own(rule)])))
         return found
 
+    def totals(self) -> list[Equation]:
+        """S as the sum of what all tokens write."""
+        return [Equation(str(self.state(rule, "")), "=", terms(self.style, [self.style.summed(
+            "i", self.style.product(self._pieces([(f, "i") for f in affine(rule).write])))]))
+            for rule in self.rec.states]
+
     def in_place(self) -> list[Equation]:
         """Updates and reads of states in place, in their order."""
         updates, reads = self.updates(in_place=True), self.reading(in_place=True)
@@ -189,15 +195,15 @@ class Recurrent:
             write = [(f, "i") for f in affine(rule).write]
             inner = [p for p in (read + write) if self._along("m", p[0])]
             outer = [p for p in (read + write) if not self._along("m", p[0])]
-            weight = self.mask_entry("t-1" if rule.before else "t")
+            weight = [self.mask_entry("t-1" if rule.before else "t")] if self.rec.causal else []
             if "m" not in rule.axes:
-                product = self.style.product([weight, *self._pieces([*read, *write])])
+                product = self.style.product([*weight, *self._pieces([*read, *write])])
                 total = self.style.summed("i", product)
                 found.append(Equation(str(self.read(rule.read_name)), "=", terms(self.style, [total, *self.own(rule)])))
                 continue
             on_m = "m" in self.rec.structure
-            scores = self.style.summed("m", self.style.product([*self._pieces(inner), *([weight] if on_m else [])]))
-            factors = [*([] if on_m else [weight]), scores, *self._pieces(outer)]
+            scores = self.style.summed("m", self.style.product([*self._pieces(inner), *(weight if on_m else [])]))
+            factors = [*([] if on_m else weight), scores, *self._pieces(outer)]
             total = self.style.summed("i", self.style.product(factors) if len(factors) > 1 else scores)
             found.append(Equation(str(self.read(rule.read_name)), "=", terms(self.style, [total, *self.own(rule)])))
         return found

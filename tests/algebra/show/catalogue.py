@@ -16,9 +16,12 @@ from recgen.algebra.recurrence import Recurrence, recurrence
 from recgen.resources import specs_dir
 from recgen.spec import Spec, read
 
-CASES = [("linear_attention", "plain"), ("retnet", "plain"), ("learned_decay", "plain"), ("simple_gla", "plain"),
-         ("gla", "plain"), ("gla", "tree")]
+CAUSAL = [("linear_attention", "plain"), ("retnet", "plain"), ("learned_decay", "plain"), ("simple_gla", "plain"),
+          ("gla", "plain"), ("gla", "tree")]
+TOTAL = ("linear_attention_global", "total")
+CASES = [*CAUSAL, TOTAL]
 every_case = pytest.mark.parametrize(("name", "factorisation"), CASES)
+every_causal_case = pytest.mark.parametrize(("name", "factorisation"), CAUSAL)
 
 
 class Derived(NamedTuple):

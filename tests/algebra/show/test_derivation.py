@@ -12,12 +12,16 @@ from recgen.algebra.bounds import Interval
 from recgen.algebra.mathtext import explain_derivation, shared_names
 from recgen.algebra.show.notation import STYLES
 from recgen.algebra.show.unroll import unroll
-from tests.algebra.show.catalogue import derived, every_case
+from tests.algebra.show.catalogue import TOTAL, derived, every_case
 
 TITLES = (
     "One step", "Unrolled sum and mask", "Recurrent update",
     "Chunk split", "Within the chunk", "Handed on to the next chunk",
     "Adjoint", "Handed on to the chunk before", "Bounds and factorisation", "Proof",
+)
+TITLES_OF_TOTALS = (
+    "Sum and read", "All pairs", "Chunk split", "Added to the sum over all chunks", "Adjoint",
+    "Bounds and factorisation", "Proof",
 )
 
 
@@ -61,7 +65,7 @@ def test_the_mask_of_a_gate_and_of_a_constant() -> None:
 def test_a_derivation_tells_the_whole_story(name: str, factorisation: str) -> None:
     d = derived(name, factorisation)
     text = d.explained(factorisation)
-    for title in TITLES:
+    for title in TITLES if d.rec.causal else TITLES_OF_TOTALS:
         assert f"{title}\n" in text
     for gradient in d.adjoint.outputs:
         assert f"Gradient of {gradient.removeprefix('d_')}\n" in text
@@ -70,6 +74,15 @@ def test_a_derivation_tells_the_whole_story(name: str, factorisation: str) -> No
         if n.name and n.args and n not in names and n not in names.values():
             assert f"  {STYLES['text'].symbol(n.name)}" in text
     assert all(len(line) <= 130 for line in text.splitlines())
+
+
+def test_a_total_has_no_mask_and_no_state_over_time() -> None:
+    text = derived(*TOTAL).explained("total")
+    assert "    S[m,c] = Σ_i key[i,m] value[i,c]\n" in text and "every pair (t, i) weighs 1" in text
+    assert "M[t,i]" not in text and "initial state" not in text and "S[t" not in text
+    adding = text.split("Added to the sum over all chunks\n")
+    assert "S[m,c]     ← S[m,c] + Σ_t key[t,m] value[t,c]" in adding[1]
+    assert "d_S[m,c]      ← d_S[m,c] + d_S_read[m,c]" in adding[2]
 
 
 def test_the_slopes_of_the_specs_own_expressions() -> None:

@@ -12,14 +12,14 @@ from recgen.algebra.functions import Activation
 from recgen.algebra.mathtext import carry_equation, equation
 from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence
-from tests.algebra.show.catalogue import derived, every_case
+from tests.algebra.show.catalogue import TOTAL, derived, every_causal_case
 from tests.algebra.show.equation_reader import Sheet
 
 ACTIVATIONS = {"Elu": lambda x: np.where(x > 0, x, np.expm1(x)), "LogSigmoid": lambda x: -np.log1p(np.exp(-x)),
                "SafeExp": np.exp}
 
 
-@every_case
+@every_causal_case
 def test_whoever_follows_the_equations_gets_the_recurrence(name: str, factorisation: str) -> None:
     """One chunk of four tokens, computed from the printed text alone, against the token loop and its slopes."""
     d = derived(name, factorisation)
@@ -47,6 +47,47 @@ def test_whoever_follows_the_equations_gets_the_recurrence(name: str, factorisat
     for carry in d.adjoint.carries:
         slope = differences(d.rec, {**given, **start}, carry.name, rows, d_o, d_end)
         close(handed_on(sheet, carry_equation(carry), slope.shape), slope, 1e-6)
+
+
+def test_whoever_follows_the_equations_of_a_total_gets_all_positions() -> None:
+    """Sums first, then what reads them; against every token reading the state that the token loop ends with."""
+    d = derived(*TOTAL)
+    draw = np.random.default_rng(0)
+    rows, m, c = 4, 2, 3
+    given = {n: draw.normal(size=(rows, width)) for n, width in (("q", m), ("k", m), ("v", c))}
+    given |= {"scale": np.array(0.7)}
+    nothing = {"S": np.zeros((m, c)), "z": np.zeros(m)}
+    d_o = draw.normal(size=(rows, c))
+
+    def all_positions(values: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        _, total = token_loop(d.rec, {**values, **nothing}, rows)
+        query = values["scale"] * (np.where(values["q"] > 0, values["q"] + 1, np.exp(values["q"])))
+        return query @ total["S"] / (query @ total["z"] + 1e-6)[:, None], total
+
+    def read(known: dict[str, np.ndarray]) -> Sheet:
+        sheet = Sheet(rows, m, c, {**given, "d_o": d_o, **known})
+        for n in (n for n in d.nodes if n.name):
+            sheet.read(equation(n))
+        return sheet
+
+    known = {**nothing, **{f"d_{n}": x for n, x in nothing.items()}}
+    for program in (d.program, d.adjoint):
+        sheet = read(known)
+        known |= {x.start.name: handed_on(sheet, carry_equation(x), nothing[x.name].shape) for x in program.carries}
+    out, total = all_positions(given)
+    for name, x in total.items():
+        close(known[name], x)
+    sheet = read(known)
+    close(value_of(sheet, d.program.outputs["o"], out.shape), out)
+    for name_of, node in d.adjoint.outputs.items():
+        name = name_of.removeprefix("d_")
+        slope = np.zeros(given[name].shape)
+        for index in np.ndindex(slope.shape):
+            step = np.zeros(slope.shape)
+            step[index] = 1e-5
+            ahead, behind = (all_positions({**given, name: given[name] + x})[0] for x in (step, -step))
+            slope[index] = ((ahead - behind) * d_o).sum() / 2e-5
+        close(value_of(sheet, node, slope.shape), slope, 1e-6)
 
 
 def value_of(sheet: Sheet, node: Node, shape: tuple[int, ...]) -> np.ndarray:
