@@ -163,7 +163,8 @@ def token_value(g: Graph, q: Quantity, tensors: Mapping[str, Tensor], name: str 
         else:
             bindings[s] = g.leaf(s.name, "index" if s.name == "h" else "scalar", "", "head")
     if wide:
-        return g.label(feature_value(g, q.expr, bindings, tensors, start), name or f"{q.name}_features")
+        features = feature_value(g, q.expr, bindings, tensors, start, q.name)
+        return g.label(features, name or (q.name if q.decays else f"{q.name}_features"))
     inside_head = all(n.level == "head" for n in bindings.values())
     return g.map(q.expr, bindings, name=name or (q.name if inside_head else ""))
 

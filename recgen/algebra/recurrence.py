@@ -19,9 +19,11 @@ from recgen.errors import NotLowered, Problem
 from recgen.spec.model import Normalizer, Spec, Tensor
 
 from .bounds import bounds
+from .complex_decay import ComplexStep, complex_step, gaps, turned
+from .complex_values import split
 from .functions import SafeExp
 from .stable import Expm1, stable
-from .widths import POSITION, Rotate
+from .widths import POSITION, Rotate, Turn, Twice
 
 X = sympy.Symbol("x", real=True)
 SCALE = sympy.Symbol("scale", real=True)
@@ -72,6 +74,7 @@ class Recurrence:
     states: tuple[StateRule, ...]
     output: sympy.Expr
     tensors: Mapping[str, Tensor]
+    complex_step: ComplexStep | None = None  # what it was before, where the decay is complex
 
     @property
     def log_decays(self) -> tuple[Quantity, ...]:
@@ -81,7 +84,7 @@ class Recurrence:
     @property
     def rotates(self) -> bool:
         """Whether a token's position matters, which is then part of the state."""
-        return any(q.expr.has(Rotate) for q in self.quantities.values())
+        return any(q.expr.has(Rotate, Turn) for q in self.quantities.values())
 
     @property
     def structure(self) -> str:
@@ -110,13 +113,17 @@ def recurrence(spec: Spec) -> Recurrence:
     tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
     on_key, on_value, on_both = _weights(spec.key_weight.tree, tensors)
     matrix = spec.state == "matrix"
+    frame = complex_step(spec, spec.query.tree, on_key * spec.key.tree)
+    if frame is not None:
+        queries, keys = turned(frame)
+    else:
+        queries = _rotated(spec.query_map.tree.xreplace({X: spec.query.tree}), spec)
+        keys = on_key * _rotated(spec.key_map.tree.xreplace({X: spec.key.tree}), spec)
     found = [
-        Quantity(
-            query, "m" if matrix else "", SCALE * _rotated(spec.query_map.tree.xreplace({X: spec.query.tree}), spec)
-        ),
-        Quantity(key, "m", on_key * _rotated(spec.key_map.tree.xreplace({X: spec.key.tree}), spec)),
+        Quantity(query, "m" if matrix else "", SCALE * queries),
+        Quantity(key, "m", keys),
         Quantity(value, "v", on_value * spec.value.tree),
-        *_log_decays(_without_overflow(spec.decay.log.tree), tensors),
+        *_log_decays(spec.decay.log.tree, tensors, twice=frame is not None),
     ]
     if not matrix:
         found[1:3] = [Quantity(value, "v", on_key * on_value * spec.value.tree)]
@@ -143,7 +150,7 @@ def recurrence(spec: Spec) -> Recurrence:
     if readout.skip is not None:
         found.append(Quantity(skip, "v", real(readout.skip) * spec.value.tree))
         output = output + skip
-    return Recurrence({q.name: q for q in found}, tuple(states), output, tensors)
+    return Recurrence({q.name: q for q in found}, tuple(states), output, tensors, frame)
 
 
 def _rotated(features: sympy.Expr, spec: Spec) -> sympy.Expr:
@@ -171,8 +178,15 @@ def _weights(weight: sympy.Expr, tensors: Mapping[str, Tensor]) -> tuple[sympy.E
     return sympy.Mul(*on_key), sympy.Mul(*on_value), sympy.Mul(*on_both)
 
 
-def _log_decays(log: sympy.Expr, tensors: Mapping[str, Tensor]) -> list[Quantity]:
-    """The log-decay as one quantity, or as the sum of one along the keys and one along the values where it is one."""
+def _log_decays(log: sympy.Expr, tensors: Mapping[str, Tensor], twice: bool) -> list[Quantity]:
+    """The log-decay as one quantity, or as the sum of one along the keys and one along the values where it is one.
+
+    twice: of a complex one the real part, for the real and for the imaginary features.
+    """
+    log = _without_overflow(split(log)[0])
+    if twice:
+        axes = axes_of(log, tensors)
+        return [Quantity(real("log_decay"), axes, Twice(log) if axes else log, True)] if log != 0 else []
     if log == 0:
         return []
     if axes_of(log, tensors) != "mv" or not is_separable(log, tensors):
@@ -191,7 +205,7 @@ def _without_overflow(log: sympy.Expr) -> sympy.Expr:
     An exponential that is a factor of the log-decay decays everything long before it overflows. One that is an argument
     of another function may not, so there the slope ends where the value does.
     """
-    log = stable(log)
+    log = _one_exponential(stable(log))
     rates = {factor for term in sympy.Add.make_args(log) for factor in sympy.Mul.make_args(term)}
 
     def bounded(x: sympy.Expr) -> bool:
@@ -203,6 +217,18 @@ def _without_overflow(log: sympy.Expr) -> sympy.Expr:
     return log.replace(
         lambda e: isinstance(e, sympy.exp) and e.free_symbols and not bounded(e.args[0]),
         lambda e: SafeExp(e.args[0]) if e in rates else sympy.exp(sympy.Min(e.args[0], SafeExp.MOST)),
+    )
+
+
+def _one_exponential(log: sympy.Expr) -> sympy.Expr:
+    """exp(a) · exp(b) as exp(a + b), which overflows where the product does, not before."""
+    def joined(product: sympy.Mul) -> sympy.Expr:
+        powers = [f for f in product.args if isinstance(f, sympy.exp)]
+        rest = [f for f in product.args if f not in powers]
+        return sympy.Mul(*rest, sympy.exp(sympy.Add(*(f.args[0] for f in powers))))
+
+    return log.replace(
+        lambda e: isinstance(e, sympy.Mul) and sum(isinstance(f, sympy.exp) for f in e.args) > 1, joined
     )
 
 
@@ -254,17 +280,17 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
     """One clear error for what a spec may say but no stage after this one can derive yet."""
     tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
     varies = axes_of(spec.decay.log.tree, tensors) + axes_of(spec.key_weight.tree, tensors)
-    gaps = {
+    moving = {t.symbol for t in spec.inputs}
+    missing = {
         "a normalizer under a decay or weight that varies along the values": spec.normalizer.kind != "none"
         and (spec.state == "vector" or "v" in varies),
-        "a query, key or value that is the same at every token": any(
-            not any(t.role == "input" and t.symbol in role.tree.free_symbols for t in tensors.values())
-            for role in ((spec.query, spec.key, spec.value) if spec.state == "matrix" else ())
-        ),
+        "a value that is the same at every token": spec.state == "matrix"
+        and not spec.value.tree.free_symbols & moving,
+        **gaps(spec, moving),
         "causal: false": not spec.causal,
         "a log key weight": spec.log_key_weight,
     }
-    found = [what for what, missing in gaps.items() if missing]
+    found = [what for what, there in missing.items() if there]
     if found:
         raise NotLowered(
             [
@@ -272,7 +298,7 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
                     spec.decay.log.at,
                     what,
                     "the spec is valid, but not lowered yet",
-                    "today: causal operators with a real decay and a weight that is not given by its logarithm",
+                    "today: causal operators with a weight that is not given by its logarithm",
                 )
                 for what in found
             ]

@@ -62,6 +62,11 @@ def printable(expr: Expr) -> Expr:
     return _rewrite(guarded(stable(expr)), {Add: _expm1_sum, log: _log1p, ITE: lambda node: node.to_nnf()})
 
 
+def with_expm1(expr: Add) -> Expr:
+    """A sum with Expm1(x) for exp(x) - 1."""
+    return _pair(expr, exp, lambda factor, x: factor * Expm1(x))
+
+
 def _rewrite(node: Basic, rules: dict[type, object]) -> Basic:
     if not node.args:
         return node

@@ -119,11 +119,14 @@ def prologue_lines(kernels: Sequence[Kernel], like: str) -> tuple[list[str], lis
     return _torch_lines(nodes, like, {})[0], nodes
 
 
-def given_lines(plan: Plan, like: str) -> tuple[list[str], list[str]]:
-    """The token values that kernels take ready-made, in torch; and the names of the tensors that they are made from."""
+def given_lines(plan: Plan, like: str) -> tuple[list[str], list[str], str]:
+    """The token values that kernels take ready-made, in torch; the names of the tensors that they are made from; and
+    the one whose dtype and device new tensors take: `like`, if it is one of them."""
     nodes = list(plan.given)
     leaves = [n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("input", "param")]
-    return _torch_lines(nodes, like, {})[0], list(dict.fromkeys(leaves))
+    sources = list(dict.fromkeys(leaves))
+    like = like if like in sources or not sources else sources[0]
+    return _torch_lines(nodes, like, {})[0], sources, like
 
 
 def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:

@@ -18,6 +18,7 @@ from recgen.algebra.derive import Derivation
 from recgen.algebra.mathtext import module_equations
 from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence, StateRule
+from recgen.algebra.widths import Rotate
 from recgen.plan.kernels import Plan
 from recgen.resources import templates_dir
 from recgen.spec.model import SIZES, Spec, Tensor
@@ -118,6 +119,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "inputs": repr({t.name: t.layout for t in spec.inputs}),
         "params": repr({t.name: t.layout for t in spec.params}),
         "rotates": rec.rotates,
+        "turns_pairs": any(q.expr.has(Rotate) for q in rec.quantities.values()),
         "feature_letter": feature_letter(rec),
         "feature_width": feature_width(rec),
         "extras": ", ".join(extras),
@@ -200,14 +202,14 @@ def _kernel_context(
     features = feature_letter(rec)
     extras = extra_arguments(rec)
     kernels, launches, helpers = kernel_contexts(plan, note, value, states[0], features)
-    given, given_from = given_lines(plan, tensors[0].name)
+    given, given_from, given_like = given_lines(plan, tensors[0].name)
     given_names = [n.name for n in plan.given]
     recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0], Layout(True))
     helpers |= more
     prologue, heads = prologue_lines((plan.forward, *plan.backward), tensors[0].name)
     epilogue, late = epilogue_lines(plan, states[0])
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, states[0])
-    key, val = (next(t.name for t in spec.inputs if axis in t.axes) for axis in "KV")
+    key, val = (next((t.name for t in spec.inputs if axis in t.axes), "") for axis in "KV")
     key = given_names[0] if given_names else key
     widths = [key, *([val] if val != key else [])]
     products = [
@@ -228,7 +230,7 @@ def _kernel_context(
         "sequences": f"sequences = {states[0]}.shape[0]",
         "tiles_m": 'tiles_m = grid.tiles["m"]',
         "tiles_v": 'tiles_v = grid.tiles["v"]',
-        "products": f"products = _products(({', '.join(products)}))",
+        "products": f"products = _products(({', '.join(products)}{',' * (len(products) == 1)}))",
     }
 
     def complete(lines: list[str], body: str) -> list[str]:
@@ -258,7 +260,7 @@ def _kernel_context(
         "given_lines": given,
         "given_names": given_names,
         "given_from": given_from,
-        "given_setup": size_setup(plan.given, tensors, tensors[0].name),
+        "given_setup": size_setup(plan.given, tensors, given_like),
         "launch_setup": complete(setup, text_of(launches[:1])),
         "launch_setup_backward": complete(setup + late_sizes, text_of(launches[1:])),
         "epilogue": epilogue,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import sympy
 
 from ..recurrence import Recurrence, StateRule, affine
+from ..widths import POSITION
 
 TOKENS = 4
 
@@ -30,8 +31,8 @@ class Unrolled:
 
 def gated(rec: Recurrence, name: str) -> bool:
     """Whether a quantity differs from token to token."""
-    tensors = [rec.tensors[s.name] for s in rec.quantities[name].expr.free_symbols if s.name in rec.tensors]
-    return any("T" in t.axes for t in tensors)
+    symbols = rec.quantities[name].expr.free_symbols
+    return POSITION in symbols or any("T" in rec.tensors[s.name].axes for s in symbols if s.name in rec.tensors)
 
 
 def unroll(rec: Recurrence, rule: StateRule, tokens: int = TOKENS) -> Unrolled:
