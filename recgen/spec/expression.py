@@ -276,7 +276,7 @@ def _checked(tree: sympy.Expr, node: Node) -> sympy.Expr:
             raise ExpressionError(*span, "this number is out of range", f"stay below {MAX_MAGNITUDE:g}")
     elif not tree.free_symbols and not is_random(tree):
         value = tree.evalf(15)
-        if value.is_extended_real is None or not abs(value) < MAX_MAGNITUDE:
+        if not (value.is_extended_real or is_complex(tree)) or not abs(value) < MAX_MAGNITUDE:
             raise ExpressionError(*span, "this is not a finite real number in range", f"stay below {MAX_MAGNITUDE:g}")
     return tree
 

@@ -7,6 +7,7 @@ import sympy
 
 from ..chunkwise import AXIS
 from ..recurrence import Quantity, Recurrence, StateRule, affine, linear_read
+from .complex_step import ComplexValues
 from .expressions import written
 from .layout import Equation, terms
 from .nodes import LETTERS
@@ -58,8 +59,11 @@ class Recurrent:
 
     def quantities(self) -> list[Equation]:
         """What query, key, value and log-decay are, in inputs and parameters."""
-        return [Equation(str(self.quantity(q)), "=", terms(self.style, [written(q.expr, self.style, self.tensor)]))
-                for q in self.rec.quantities.values()]
+        values = ComplexValues(self.rec, self.style, self.tensor)
+        return values.equations + [
+            Equation(str(self.quantity(q)), "=", terms(self.style, [
+                written(q.expr.xreplace(values.inside), self.style, values.spell)]))
+            for q in self.rec.quantities.values()]
 
     def decay_value(self) -> list[Equation]:
         """exp(ℓ) written out, where the exponential cancels: exp(ℓ) = 1 - 2^(-h - 5)."""
