@@ -33,6 +33,7 @@ from .recurrence import Quantity, Recurrence, affine, linear_read
 from .widths import POSITION, changes_width, is_wide
 
 AXIS = {"T": "t", **WITHIN_HEAD}
+REPEATED = ("query", "key")  # they meet token by token, also where they are the same at every token
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ def chunk_program(rec: Recurrence, factorisation: str) -> Program:
     """The program of one chunk. factorisation: "plain" or "tree", for decays that vary inside a head."""
     g = Graph()
     values = {q.symbol: token_value(g, q, rec.tensors) for q in rec.quantities.values()}
+    values = {s: repeated(g, s.name, n) for s, n in values.items()}
     rows = {s: n if n.level == "head" else g.rows(n, name=s.name) for s, n in values.items()}
     reads: dict[sympy.Symbol, Node] = {}
     carries = []
@@ -145,6 +147,13 @@ def chunk_program(rec: Recurrence, factorisation: str) -> Program:
         write_end = _write_term(g, write, decay.exp(decay.later(), "decay_to_end"), rule.axes)
         carries.append(Carry(rule.name, start, total, write_end))
     return Program({"o": g.unrows(g.map(rec.output, {**rows, **reads}, name="o"))}, tuple(carries), g)
+
+
+def repeated(g: Graph, name: str, node: Node) -> Node:
+    """A query or key that is the same at every token as one value per token; other values as they are."""
+    if name not in REPEATED or node.level != "head":
+        return node
+    return g.label(g.every_token(node), f"{name}_tokens")
 
 
 def token_value(g: Graph, q: Quantity, tensors: Mapping[str, Tensor], name: str = "") -> Node:
@@ -166,7 +175,7 @@ def token_value(g: Graph, q: Quantity, tensors: Mapping[str, Tensor], name: str 
         features = feature_value(g, q.expr, bindings, tensors, start, q.name)
         return g.label(features, name or (q.name if q.decays else f"{q.name}_features"))
     inside_head = all(n.level == "head" for n in bindings.values())
-    return g.map(q.expr, bindings, name=name or (q.name if inside_head else ""))
+    return g.map(q.expr, bindings, name=name or (q.name if inside_head and q.name not in REPEATED else ""))
 
 
 def _along(axis: str, factors: Iterable[Node]) -> list[Node]:

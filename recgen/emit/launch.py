@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from recgen.algebra.program import Leaf, Node, topological
+from recgen.algebra.program import EveryToken, Leaf, Node, topological
 from recgen.plan.kernels import Kernel, Plan, Store
 from recgen.plan.order import Compute, statements
 
@@ -124,7 +124,8 @@ def given_lines(plan: Plan, like: str) -> tuple[list[str], list[str], str]:
     the one whose dtype and device new tensors take: `like`, if it is one of them."""
     nodes = list(plan.given)
     leaves = [n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("input", "param")]
-    sources = list(dict.fromkeys(leaves))
+    repeats = any(isinstance(n.op, EveryToken) for n in topological(nodes))
+    sources = list(dict.fromkeys([like, *leaves] if repeats else leaves))  # how many tokens there are, `like` tells
     like = like if like in sources or not sources else sources[0]
     return _torch_lines(nodes, like, {})[0], sources, like
 

@@ -134,6 +134,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
             f"{r.field}: {_state_words(r)} [{_state_layout(rec, layout, r.axes).replace(' ', ', ')}]."
             for r in rec.states
         ]
+        + complex_state_doc(rec)
         + [f"{name}: how many tokens it has seen [{axes}]." for name, axes in position.items()],
         "state_names": states,
         "state_fields": [*(rule.field for rule in rec.states), *position],
@@ -281,6 +282,13 @@ def extra_arguments(rec: Recurrence) -> list[str]:
 
 def _state_words(rule: StateRule) -> str:
     return STATE_WORDS[rule.field] if "m" in rule.axes else "the sum of decayed values"
+
+
+def complex_state_doc(rec: Recurrence) -> list[str]:
+    """How the features of a state with a complex decay are a complex state."""
+    if rec.complex_step is None:
+        return []
+    return ["   The complex state is exp(i (position - 1) angle) (S[:, :, :K] + i S[:, :, K:])."]
 
 
 def _axes_context(layout: Layout, scans: bool) -> dict[str, Any]:

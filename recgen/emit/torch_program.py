@@ -18,6 +18,7 @@ from recgen.algebra.program import (
     Concat,
     Contract,
     Count,
+    EveryToken,
     Flatten,
     Largest,
     Leaf,
@@ -211,6 +212,11 @@ class TorchText:
     def _(self, op: Cast, node: Node) -> str:
         x = atom(self.use(node.args[0]))
         return f"{x}.double()" if op.double else f"{x}.to({self.like}.dtype)"
+
+    @_text.register
+    def _(self, op: EveryToken, node: Node) -> str:
+        (x,) = node.args
+        return f"{atom(self.use(x))}.expand(*{self.like}.shape[:2], {', '.join(['-1'] * len(node.axes))})"
 
     @_text.register
     def _(self, op: Wave, node: Node) -> str:
