@@ -1,14 +1,17 @@
 """Diagonal state space, discretised by zero-order hold (arXiv:2206.11893).
 
 One step of a head (token t, feature m, value channel c; ℓ is log_decay):
-    query[t,m] = scale turn(C_re[m] - i C_im[m], -A_im[m] exp(log_dt), position)
-    key[t,m]   = turn((exp((i A_im[m] - exp(A_re_log[m])) exp(log_dt)) - 1) / (i A_im[m] - exp(A_re_log[m])), -A_im[m] exp(log_dt), position)
-    value[t,c] = x[t,c]
-    ℓ[m]       = twice(-exp(A_re_log[m] + log_dt))
-    skip[t,c]  = D x[t,c]
-    S[t,m,c]   = exp(ℓ[m]) S[t-1,m,c] + key[t,m] value[t,c]
-    y[t,c]     = Σ_m query[t,m] S[t,m,c]
-    o[t,c]     = skip[t,c] + y[t,c]
+    turn(z, r, n)  = concat(re(z exp(n r i)), im(z exp(n r i)))
+    angle[m]       = A_im[m] exp(log_dt)
+    complex_key[m] = (exp((i A_im[m] - exp(A_re_log[m])) exp(log_dt)) - 1) / (i A_im[m] - exp(A_re_log[m]))
+    query[t,m]     = scale turn(C_re[m] - i C_im[m], -angle[m], position)
+    key[t,m]       = turn(complex_key[m], -angle[m], position)
+    value[t,c]     = x[t,c]
+    ℓ[m]           = twice(-exp(A_re_log[m] + log_dt))
+    skip[t,c]      = D x[t,c]
+    S[t,m,c]       = exp(ℓ[m]) S[t-1,m,c] + key[t,m] value[t,c]
+    y[t,c]         = Σ_m query[t,m] S[t,m,c]
+    o[t,c]         = skip[t,c] + y[t,c]
 All tokens at once, from an empty state:
     M[t,i,m] = exp((t - i) ℓ[m]) where i ≤ t
     y[t,c]   = Σ_i (Σ_m query[t,m] key[i,m] M[t,i,m]) value[i,c]
@@ -87,6 +90,7 @@ class State(NamedTuple):
     """What one sequence hands to the next, in float32 (float64 for float64 inputs).
 
     S: the sum of decayed writes key valueᵀ [N, H, M, V].
+       The complex state is exp(i (position - 1) angle) (S[:, :, :K] + i S[:, :, K:]).
     position: how many tokens it has seen [N].
     """
 

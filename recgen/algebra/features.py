@@ -138,15 +138,10 @@ class _Builder:
         turn = g.label(self._real(rate), "rate")
         position = g.leaf("position", "position", "t", "token")
         c, s = (g.label(g.wave(kind, position, turn), name) for kind, name in (("cos", "cosine"), ("sin", "sine")))
-        if im is None:
-            turned = [g.mul(re, c), g.mul(re, s)]
-        elif re is None:
-            turned = [g.neg(g.mul(im, s)), g.mul(im, c)]
-        else:
-            symbols = tuple(map(placeholder, range(4)))
-            x, y, u, v = symbols
-            at = dict(zip(symbols, (re, im, c, s), strict=True))
-            turned = [g.map(x * u - y * v, at), g.map(x * v + y * u, at)]
+        x, y, u, v = map(placeholder, range(4))
+        absent = {symbol: 0 for symbol, part in ((x, re), (y, im)) if part is None}
+        waves = [(x * u - y * v).xreplace(absent), (x * v + y * u).xreplace(absent)]
+        turned = [self._map(wave, {x: re, y: im, u: c, v: s}) for wave in waves]
         size = width(z, self.widths)
         return g.concat(Concat(tuple(map(axis_of, turned)), (size, size), self._fresh()), turned)
 
@@ -167,7 +162,13 @@ class _Builder:
     def _made(self, template: sympy.Expr, *values: Node) -> Node:
         if any(n.level == "token" for n in values):
             values = tuple(map(self._working, values))
-        return self.g.map(template, dict(zip(map(placeholder, range(4)), values, strict=False)))
+        return self._map(template, dict(zip(map(placeholder, range(4)), values, strict=False)))
+
+    def _map(self, template: sympy.Expr, values: Mapping[sympy.Symbol, Node | None]) -> Node:
+        """The expression of some nodes; a number is written into it."""
+        present = {s: n for s, n in values.items() if s in template.free_symbols}
+        numbers = {s: n.op.expr for s, n in present.items() if isinstance(n.op, Map) and not n.args}
+        return self.g.map(template.xreplace(numbers), {s: n for s, n in present.items() if s not in numbers})
 
     def _working(self, node: Node) -> Node:
         if node.level == "token" or not node.args:

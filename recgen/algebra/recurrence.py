@@ -23,7 +23,7 @@ from .complex_decay import ComplexStep, complex_step, gaps, turned
 from .complex_values import split
 from .functions import SafeExp
 from .stable import Expm1, stable
-from .widths import POSITION, Rotate, Turn, Twice
+from .widths import POSITION, Rotate, Turn, Twice, changes_width
 
 X = sympy.Symbol("x", real=True)
 SCALE = sympy.Symbol("scale", real=True)
@@ -286,6 +286,8 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
         and (spec.state == "vector" or "v" in varies),
         "a value that is the same at every token": spec.state == "matrix"
         and not spec.value.tree.free_symbols & moving,
+        "a rotation of a feature map that changes the width": spec.rotation is not None
+        and any(changes_width(tree) for tree in (spec.query_map.tree, spec.key_map.tree)),
         **gaps(spec, moving),
         "causal: false": not spec.causal,
         "a log key weight": spec.log_key_weight,

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from recgen.algebra.program import EveryToken, Leaf, Node, topological
 from recgen.plan.kernels import Kernel, Plan, Store
 from recgen.plan.order import Compute, statements
+from recgen.spec.model import Tensor
 
 from .naming import Names
 from .notes import Note
+from .sizes import size_setup
 from .torch_program import TorchText
 from .triton_lines import KernelText, kernel_text
 
@@ -119,15 +121,17 @@ def prologue_lines(kernels: Sequence[Kernel], like: str) -> tuple[list[str], lis
     return _torch_lines(nodes, like, {})[0], nodes
 
 
-def given_lines(plan: Plan, like: str) -> tuple[list[str], list[str], str]:
-    """The token values that kernels take ready-made, in torch; the names of the tensors that they are made from; and
-    the one whose dtype and device new tensors take: `like`, if it is one of them."""
+def given_lines(plan: Plan, tensors: Sequence[Tensor]) -> tuple[list[str], list[str]]:
+    """The token values that kernels take ready-made, in torch; and the names of the tensors that they are made from."""
     nodes = list(plan.given)
     leaves = [n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("input", "param")]
     repeats = any(isinstance(n.op, EveryToken) for n in topological(nodes))
-    sources = list(dict.fromkeys([like, *leaves] if repeats else leaves))  # how many tokens there are, `like` tells
-    like = like if like in sources or not sources else sources[0]
-    return _torch_lines(nodes, like, {})[0], sources, like
+    first = tensors[0].name
+    sources = list(dict.fromkeys([first, *leaves] if repeats or not leaves else leaves))  # `first` has the tokens
+    like = first if first in sources else sources[0]
+    setup = size_setup(nodes, sorted(tensors, key=lambda t: t.name not in sources), like)
+    sources += [t.name for t in tensors if t.name not in sources and any(f"{t.name}.shape" in line for line in setup)]
+    return setup + _torch_lines(nodes, like, {})[0], sources
 
 
 def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:

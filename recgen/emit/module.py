@@ -162,7 +162,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "backward_lines": backward.lines,
         "backward_results": [backward.text.use(grads[f"d_{n}"]) for n in names],
         **(
-            scan_context(spec, rec, plan, note, value)
+            scan_context(spec, rec, plan, note, value, extras)
             if scans
             else {
                 "state_ends": [f"{s}_end" for s in states],
@@ -203,7 +203,7 @@ def _kernel_context(
     features = feature_letter(rec)
     extras = extra_arguments(rec)
     kernels, launches, helpers = kernel_contexts(plan, note, value, states[0], features)
-    given, given_from, given_like = given_lines(plan, tensors[0].name)
+    given, given_from = given_lines(plan, tensors)
     given_names = [n.name for n in plan.given]
     recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0], Layout(True))
     helpers |= more
@@ -261,7 +261,6 @@ def _kernel_context(
         "given_lines": given,
         "given_names": given_names,
         "given_from": given_from,
-        "given_setup": size_setup(plan.given, tensors, given_like),
         "launch_setup": complete(setup, text_of(launches[:1])),
         "launch_setup_backward": complete(setup + late_sizes, text_of(launches[1:])),
         "epilogue": epilogue,

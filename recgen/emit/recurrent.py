@@ -29,7 +29,7 @@ def recurrent_kernel(
 ) -> tuple[KernelContext, Launch, set[str]]:
     """The kernel, its launch (with the buffers of the chunk form's forward launch), and the helpers it calls."""
     graph = Graph()
-    nodes = {q.name: token_value(graph, q, rec.tensors, name="" if is_wide(q.expr) else q.name)
+    nodes = {q.name: token_value(graph, q, rec.tensors, name="" if is_wide(q.expr) and not rec.scans else q.name)
              for q in rec.quantities.values()}
     nodes = nodes if rec.scans else {name: repeated(graph, name, n) for name, n in nodes.items()}
     names = Names(graph, nodes.values(), taken=("scale", "t", "at"))

@@ -67,7 +67,7 @@ class TokenText(TorchText):
 
     @_text.register
     def _(self, op: Contract, node: Node) -> str:
-        return self._summed(node.args, node)
+        return self._summed(node.args, node) if node.level == "chunk" else super()._text(op, node)
 
     @_text.register
     def _(self, op: Reduce, node: Node) -> str:

@@ -10,7 +10,11 @@ such a sum, and sums stay sums through the adjoint's token stage, which is linea
 
 from __future__ import annotations
 
-from recgen.algebra.program import Accumulate, Add, Carry, Node, Program, topological
+from collections.abc import Iterable
+from dataclasses import replace
+
+from recgen.algebra.features import is_elementwise
+from recgen.algebra.program import Accumulate, Add, Carry, Leaf, Map, Node, Program, Reduce, Row, Unrow, topological
 
 from .check import PlanError
 from .kernels import Epilogue, Kernel, Store
@@ -23,14 +27,17 @@ def scan(program: Program, adjoint: Program) -> tuple[tuple[Kernel, ...], Kernel
     """The runs from nothing forwards and backwards, the forward kernel, the backward kernel, and the epilogue."""
     (state,) = program.carries
     (gradient,) = adjoint.carries
+    given = _given(program, adjoint)
     alone = (
-        _run_from_nothing("_scan_ends", "where the chunks end that start from nothing, and their log-decay", state),
-        _run_from_nothing("_scan_ends_backward", "the same of the state's gradient, backwards", gradient, reverse=True),
+        _run_from_nothing("_scan_ends", "where the chunks end that start from nothing, and their log-decay", state, given),
+        _run_from_nothing("_scan_ends_backward", "the same of the state's gradient, backwards", gradient, given, reverse=True),
     )
     outputs = (Store("o", program.outputs["o"], "output"),)
-    forward = Kernel("_scan_forward", "outputs of a chunk from the state at its start", TILE, False, (state,), outputs)
-    stores, epilogue = _results(adjoint)
-    needed = topological([s.node for s in stores])
+    forward = _knowing(
+        given, Kernel("_scan_forward", "outputs of a chunk from the state at its start", TILE, False, (state,), outputs)
+    )
+    stores, epilogue = _results(adjoint, given)
+    needed = topological([s.node for s in stores], set(given))
     edges = (state.start,) if state.start in needed else ()
     backward = Kernel(
         "_scan_backward",
@@ -41,35 +48,68 @@ def scan(program: Program, adjoint: Program) -> tuple[tuple[Kernel, ...], Kernel
         stores,
         edges=edges,
     )
-    return alone, forward, (backward,), epilogue
+    again = [n for n in (state.decay, state.write) if n is not None] if edges else []
+    return alone, forward, (_knowing(given, backward, again),), epilogue
 
 
-def _run_from_nothing(name: str, purpose: str, carry: Carry, reverse: bool = False) -> Kernel:
-    return Kernel(name, purpose, TILE, reverse, (carry,), (), stores_ends=False)
+def _given(*programs: Program) -> tuple[Node, ...]:
+    """The token values that no tile can compute, such as a feature map over the whole width."""
+    rows = (n.args[0] for p in programs for n in p.nodes() if isinstance(n.op, Row) and n.args[0].level == "token")
+    return tuple(dict.fromkeys(n for n in rows if not is_elementwise(n)))
 
 
-def _results(adjoint: Program) -> tuple[tuple[Store, ...], Epilogue]:
+def _knowing(given: tuple[Node, ...], kernel: Kernel, also: Iterable[Node] = ()) -> Kernel:
+    """The kernel with those of the given values that it needs, for its results or for other nodes."""
+    used = topological([*kernel.roots(), *also], set(given))
+    return replace(kernel, kept=tuple(n for n in given if n in used))
+
+
+def _run_from_nothing(
+    name: str, purpose: str, carry: Carry, given: tuple[Node, ...], reverse: bool = False
+) -> Kernel:
+    return _knowing(given, Kernel(name, purpose, TILE, reverse, (carry,), (), stores_ends=False))
+
+
+def _results(adjoint: Program, given: tuple[Node, ...]) -> tuple[tuple[Store, ...], Epilogue]:
     """What the backward kernel stores: whole gradients, one part per tile, and sums over a chunk's tokens."""
     stores: list[Store] = []
     sums: dict[Node, tuple[Store, ...]] = {}
     late: dict[str, Node] = {}
     partial = partial_values(adjoint.outputs.values(), TILE, ())
     for name, out in adjoint.outputs.items():
-        if out.level == "token" and out not in partial:
+        handed_back = _handed_back(out)
+        in_tiles = _in_tiles(out, {*handed_back, *given})
+        if out.level == "token" and out not in partial and in_tiles:
             stores.append(Store(name, out, "output"))
             continue
         late[name] = out
-        for n in [out] if out.level == "token" else _sums_over_time(out):
+        for n in _summed(out) if in_tiles else handed_back:
             if n not in sums:
                 if n not in partial and TILE not in n.axes:
                     raise PlanError(f"{n} is whole in every tile, and would be summed over them")
-                sums[n] = (Store(f"{n.name or name}_{'tiles' if n.level == 'token' else 'chunks'}", n, "partial"),)
+                called = n.name or (name if in_tiles else n.args[0].name)
+                sums[n] = (Store(f"{called}_{'tiles' if n.level == 'token' else 'chunks'}", n, "partial"),)
                 stores.extend(sums[n])
     return tuple(stores), Epilogue(sums, late)
 
 
-def _sums_over_time(out: Node) -> list[Node]:
-    """The sums over all tokens that a parameter's gradient is made of; a sum of such sums is one."""
+def _handed_back(out: Node) -> list[Node]:
+    """What a token's program hands to its gradients: values of the token, and sums over all tokens."""
+    return [n for n in topological([out]) if isinstance(n.op, Unrow) or isinstance(n.op, Accumulate)
+            and n.args[0].level == "chunk"]
+
+
+def _in_tiles(out: Node, known: set[Node]) -> bool:
+    """Whether a kernel can compute a gradient, or the sums over time that it is made of, from what it knows."""
+    ends = [out] if out.level == "token" else _summed(out)
+    return all(n in known or isinstance(n.op, Accumulate | Add | Leaf | Map | Reduce) for n in topological(ends, known))
+
+
+def _summed(out: Node) -> list[Node]:
+    """What tiles hold parts of: a token's gradient, or the sums over all tokens that a parameter's is made of; a sum of
+    such sums is one."""
+    if out.level == "token":
+        return [out]
 
     def summed(n: Node) -> bool:
         return isinstance(n.op, Accumulate) or isinstance(n.op, Add) and all(map(summed, n.args))
