@@ -144,8 +144,8 @@ def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:
             kernel = next(k for k in plan.backward if s in k.stores)
             over = (0, 1) if s.over_time and kernel.tile not in s.node.axes else 0
             parts.append(s.name if s.kind == "part" else f"{s.name}.sum({over})")
-        lines.append(f"{_sum_name(node)} = {' + '.join(parts)}")
-    known = {node: _sum_name(node) for node in e.sums}
+        lines.append(f"{_sum_name(node, stores)} = {' + '.join(parts)}")
+    known = {node: _sum_name(node, stores) for node, stores in e.sums.items()}
     known |= {n: n.name for n in plan.given}
     inputs = {n.op.name for n in topological(e.outputs.values(), set(known)) if _is_input(n)}
     lines += [f"{name} = {name}.float()" for name in sorted(inputs)]
@@ -157,8 +157,8 @@ def _is_input(node: Node) -> bool:
     return isinstance(node.op, Leaf) and node.op.kind == "input"
 
 
-def _sum_name(node: Node) -> str:
-    return node.name or node.args[0].name
+def _sum_name(node: Node, stores: Sequence[Store]) -> str:
+    return node.name or node.args[0].name or f"{stores[0].name}_sum"
 
 
 def _torch_lines(nodes: list[Node], like: str, known: Mapping[Node, str]) -> tuple[list[str], Names]:

@@ -32,7 +32,7 @@ from .python_expr import PythonPrinter
 from .recurrent import recurrent_kernel
 from .reference import Reference, reference
 from .scan_module import scan_context, scan_writers
-from .sizes import feature_letter, feature_width, size_setup
+from .sizes import feature_letter, feature_width, launch_shapes, size_setup
 from .torch_lines import TorchWriter, backward_lines, forward_lines
 
 FORMS = [
@@ -210,9 +210,7 @@ def _kernel_context(
     prologue, heads = prologue_lines((plan.forward, *plan.backward), tensors[0].name)
     epilogue, late = epilogue_lines(plan, states[0])
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, states[0])
-    key, val = (next((t.name for t in spec.inputs if axis in t.axes), "") for axis in "KV")
-    key = given_names[0] if given_names else key
-    widths = [key, *([val] if val != key else [])]
+    shapes = launch_shapes(spec, states[0], given_names)
     products = [
         t.name
         for t in spec.inputs
@@ -220,13 +218,13 @@ def _kernel_context(
     ]
     setup = [
         *([f"{', '.join(given_names)} = _given({', '.join([*given_from, *extras])})"] if given else []),
-        f"grid = _Grid(offsets, {states[0]}.shape[0], {', '.join(widths)})",
+        f"grid = _Grid(offsets, {states[0]}.shape[0], {', '.join(shapes.names)})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
         *size_setup(heads, tensors, states[0]),
         *prologue,
     ]
     names = {
-        "V": f"V = {val}.shape[-1]",
+        "V": f"V = {shapes.value}",
         "rows": "rows = batch * T",
         "sequences": f"sequences = {states[0]}.shape[0]",
         "tiles_m": 'tiles_m = grid.tiles["m"]',
@@ -238,7 +236,7 @@ def _kernel_context(
         extra = [text for name, text in names.items() if re.search(rf"\b{name}\b", body)]
         needed = " ".join([body, *extra])
         sizes = [a if re.search(rf"\b{a}\b", needed) else "_" for a in ("batch", "T", "H", features)]
-        shape = [f"{', '.join(sizes)} = {key}.shape"] if set(sizes) != {"_"} else []
+        shape = [f"{', '.join(sizes)} = {shapes.key}"] if set(sizes) != {"_"} else []
         return [*lines, *shape, *extra]
 
     def text_of(ls: list[Launch]) -> str:
@@ -253,11 +251,11 @@ def _kernel_context(
         "launch_setup_recurrent": complete(setup, text_of([recurrent_launch])),
         "forward_launch": launches[0],
         "backward_launches": launches[1:],
-        "shape_inputs": ", ".join(widths),
-        "shape_dtypes": ", ".join(f"{w}.dtype" for w in widths) + ("," if len(widths) == 1 else ""),
-        "key_source": key,
-        "key_shape": f"{key}.shape",
-        "value_shape": f"{val}.shape[-1]",
+        "shape_inputs": ", ".join(shapes.names),
+        "shape_dtypes": ", ".join(f"{w}.dtype" for w in shapes.inputs) + ("," if len(shapes.inputs) == 1 else ""),
+        "key_source": shapes.inputs[0],
+        "key_shape": shapes.key,
+        "value_shape": shapes.value,
         "given_lines": given,
         "given_names": given_names,
         "given_from": given_from,

@@ -17,7 +17,7 @@ from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
 from .scan_kernels import scan_kernels
-from .sizes import feature_letter, size_setup
+from .sizes import Shapes, feature_letter, launch_shapes, size_setup
 from .torch_program import is_scalar
 from .torch_scan import ScanWriter, segment_backward, segment_forward
 from .triton_program import broadcast
@@ -40,10 +40,10 @@ def scan_context(
     backward = plan.backward[0]
     given_text, given_from = given_lines(plan, tensors)
     given_names = [n.name for n in plan.given]
-    widths, features = _holders(spec, layout, given_names), feature_letter(rec)
+    shapes, features = _shapes_of(spec, layout, state, given_names), feature_letter(rec)
     setup = [
         *([f"{', '.join(given_names)} = _given({', '.join([*given_from, *extras])})"] if given_names else []),
-        f"grid = _Grid(SIZE, offsets, {state}.shape[0], {', '.join(widths)})",
+        f"grid = _Grid(SIZE, offsets, {state}.shape[0], {', '.join(shapes.names)})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
         *size_setup([n for n in heads if not is_scalar(n)], tensors, state),
         *prologue,
@@ -57,7 +57,7 @@ def scan_context(
     def complete(lines: list[str], body: list[str], size: str) -> list[str]:
         lines = [line.replace("SIZE", size) for line in lines]
         text = "\n".join([*lines[1:], *body])
-        return [*lines, *_shapes(layout, features, widths, text)]
+        return [*lines, *_sizes(layout, features, shapes, text)]
 
     launched = [*launches[3].pointers, *launches[3].scalars, *buffers, *map(given.__getitem__, numbers)]
     whole = f"max(1, {tensors[0].name}.shape[1])"
@@ -81,10 +81,10 @@ def scan_context(
         "backward_numbers": "".join(f"{n}, " for n in [*launches[3].scalars, *map(given.__getitem__, numbers)]),
         "epilogue": epilogue,
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
-        "shape_inputs": ", ".join(widths),
-        "key_source": tensors[0].name if tensors[0].name in widths else widths[0],
-        "key_shape": f"{widths[0]}.shape",
-        "value_shape": f"{widths[-1]}.shape[-1]" if layout.heads else f"{widths[-1]}.shape",
+        "shape_inputs": ", ".join(shapes.names),
+        "key_source": shapes.inputs[0],
+        "key_shape": shapes.key,
+        "value_shape": shapes.value,
         "totals_shape": _totals_shape(plan, layout, state),
         "hand_over": _hand_over(plan, layout),
         "hand_over_arguments": [*layout.counts, *(f"{c}: tl.constexpr" for c in layout.constants)],
@@ -106,22 +106,23 @@ def _segment_context(spec: Spec, rec: Recurrence, extras: Sequence[str]) -> dict
     }
 
 
-def _holders(spec: Spec, layout: Layout, given: Sequence[str]) -> list[str]:
-    """The first tensors that have the widths' axes: inputs, and features that are given."""
-    found = [next((t.name for t in spec.inputs if w in t.axes), "") for w in layout.letters.values()]
-    return list(dict.fromkeys([*given[:1], *found[1:]] if given else found))
+def _shapes_of(spec: Spec, layout: Layout, state: str, given: Sequence[str]) -> Shapes:
+    if layout.heads:
+        return launch_shapes(spec, state, given)
+    first = next(t.name for t in spec.inputs if "D" in t.axes)
+    return Shapes((first,), (first,), f"{first}.shape", f"{first}.shape")
 
 
-def _shapes(layout: Layout, features: str, widths: list[str], text: str) -> list[str]:
-    """The sizes that a launch refers to, read off the inputs. features: the letter of the feature width."""
+def _sizes(layout: Layout, features: str, shapes: Shapes, text: str) -> list[str]:
+    """The sizes that a launch refers to. features: the letter of the feature width."""
     extra = []
     if re.search(r"\brows\b", text):
         extra.append("rows = batch * T")
     if layout.heads and re.search(r"\bV\b", text):
-        extra.append(f"V = {widths[-1]}.shape[-1]")
+        extra.append(f"V = {shapes.value}")
     letters = ("batch", "T", "H", features) if layout.heads else ("batch", "T", "CHANNELS")
     names = [a if re.search(rf"\b{a}\b", "\n".join([text, *extra])) else "_" for a in letters]
-    shape = [f"{', '.join(names)} = {widths[0]}.shape"] if set(names) != {"_"} else []
+    shape = [f"{', '.join(names)} = {shapes.key}"] if set(names) != {"_"} else []
     return [*shape, *extra]
 
 

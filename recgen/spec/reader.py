@@ -125,7 +125,10 @@ class _Reader:
         findings.raise_if_any()
         assert decay is not None and scale is not None and query_map is not None and key_map is not None
         if shape.state == "matrix":
-            check_features(context, tensors, query_map, key_map)
+            bonus = tensors.get(readout.bonus or "")
+            beside = {"decay": decay.log, "key_weight": weight}
+            beside |= {"readout.bonus": Expr(bonus.name, bonus.symbol)} if bonus else {}
+            check_features(context, tensors, query_map, key_map, beside)
         others = [expr for expr in (roles["value"], weight, readout.gate, rotation, decay.log) if expr]
         check_gradients(context, tensors, others, [(roles["query"], query_map), (roles["key"], key_map)], named)
         findings.raise_if_any()

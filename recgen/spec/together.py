@@ -53,13 +53,23 @@ def check_normalizer(
             context.refuse(context.key_position(key), key, f"{reason} by one sum", fix)
 
 
-def check_features(context: Context, tensors: Mapping[str, Tensor], query_map: Expr, key_map: Expr) -> None:
-    """Query and key need as many features as each other: their products are summed over them."""
+def check_features(
+    context: Context, tensors: Mapping[str, Tensor], query_map: Expr, key_map: Expr, beside: Mapping[str, Expr]
+) -> None:
+    """Query and key need as many features as each other: their products are summed over them.
+
+    beside: what else may vary along the features, by its key in the spec.
+    """
     widths = {**widths_of(tensors), FEATURE: (SIZES["K"],)}
     query, key = (width(features.tree, widths) for features in (query_map, key_map))
     if sympy.expand(query - key) != 0:
         reason = f"the query has {query} features and the key {key}, and a query meets every feature of a key"
         context.refuse(context.key_position("feature_map"), "feature_map", reason, "give both maps as many features")
+    for path, expr in beside.items():
+        for letter in axes_of(expr, tensors):
+            if letter in "KM" and sympy.expand(key - SIZES[letter]) != 0:
+                reason = f"it varies along {letter} channels, and the feature map makes {key} features of a key"
+                context.refuse(context.key_position(*path.split(".")), "", reason, "let it vary by head, or keep the width")
 
 
 def check_used(context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], named: set[str | None]) -> None:
