@@ -46,8 +46,11 @@ def turned(step: ComplexStep) -> tuple[sympy.Expr, sympy.Expr]:
     return Turn(sympy.conjugate(step.query), -angle, POSITION), Turn(step.key, -angle, POSITION)
 
 
-def gaps(spec: Spec, moving: set[sympy.Symbol]) -> dict[str, bool]:
-    """What is not lowered beside a complex decay, and whether the spec has it. moving: the symbols of the inputs."""
+def gaps(spec: Spec, moving: set[sympy.Symbol], weight: sympy.Expr) -> dict[str, bool]:
+    """What is not lowered beside a complex decay, and whether the spec has it.
+
+    moving: the symbols of the inputs. weight: the part of the key weight that varies along keys and values at once.
+    """
     if not is_complex(spec.decay.log.tree):
         return {}
     _, angle = split(spec.decay.log.tree)
@@ -57,5 +60,6 @@ def gaps(spec: Spec, moving: set[sympy.Symbol]) -> dict[str, bool]:
         "a feature map under a complex decay": any(not tree.is_Symbol for tree in maps),
         "a normalizer under a complex decay": spec.normalizer.kind != "none",
         "a readout before the update under a complex decay": spec.readout.kind == "exclusive",
+        "a weight along keys and values under a complex decay": weight != 1,
         "a rotation beside a complex decay": spec.rotation is not None,
     }

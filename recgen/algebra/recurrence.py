@@ -288,7 +288,7 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
         and not spec.value.tree.free_symbols & moving,
         "a rotation of a feature map that changes the width": spec.rotation is not None
         and any(changes_width(tree) for tree in (spec.query_map.tree, spec.key_map.tree)),
-        **gaps(spec, moving),
+        **gaps(spec, moving, _weights(spec.key_weight.tree, tensors)[2]),
         "causal: false": not spec.causal,
         "a log key weight": spec.log_key_weight,
     }
