@@ -28,6 +28,7 @@ STRUCTURES = {
     "separable": "gla_outer",
     "exclusive, learned": "rwkv5",
     "selective": "mamba2",
+    "complex": "s4d",
 }
 REPRESENTATIVES = tuple(name for name in STRUCTURES.values() if name in OPERATORS)
 DECAYED = ("learned_decay", "simple_gla", "gla", "gla_value", "gla_outer", "rwkv6", "mamba2")

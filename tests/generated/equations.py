@@ -106,6 +106,17 @@ def _to_frame(S: Tensor, angle: Tensor, n: Tensor) -> Tensor:
     return torch.cat([S.real, S.imag], -2)
 
 
+def real_terms(terms: Terms, seen: Tensor | None) -> Terms:
+    """The same without complex numbers, in the frame: e^{−iθn} key and e^{iθn} query, n = 0, 1, … after `seen` tokens."""
+    n = torch.arange(terms.key.shape[1], dtype=terms.value.dtype) + (0 if seen is None else seen.detach()[:, None])
+    phase = n[..., None, None].double() * terms.log_key.imag.double()
+    wave = torch.polar(torch.ones_like(phase), phase)
+    query, key = terms.query * wave, terms.key * wave.conj()
+    both = torch.cat([terms.log_key.real] * 2, -1)
+    return replace(terms, query=torch.cat([query.real, -query.imag], -1), key=torch.cat([key.real, key.imag], -1),
+                   log_key=both)
+
+
 def _per_head(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor) -> Terms:
     """Retention: σ = K^(−1/2), ℓ of shape [B,T,H] or [H]."""
     return Terms(q, k, v, q.shape[-1] ** -0.5, log_key=log_decay[..., None])
@@ -266,10 +277,15 @@ def published(name: str, values: dict[str, Tensor], state: State | None = None, 
 
 def cancelling_terms(name: str, values: dict[str, Tensor], d_o: Tensor) -> dict[str, Tensor]:
     """With one token or one channel the sum normalizer cancels the query, o = v·n / (n + ε), and the gradients of query
-    and key are what ε leaves of two nearly equal terms. This is the first of them; without a normalizer there is no
-    such pair."""
+    and key are what ε leaves of two nearly equal terms. This is the first of them. The gradient of the weight of a skip
+    is a sum of terms of both signs; this is the sum of the positive ones."""
     leaves = {n: x.detach().double().requires_grad_() for n, x in values.items()}
     terms = EQUATIONS[name](*leaves.values())
+    if terms.skip is not None:
+        params = {n: x for n, x in leaves.items() if x.dim() < 3}
+        positive = (terms.skip * d_o.double()).relu().sum()
+        gradients = torch.autograd.grad(positive, list(params.values()), allow_unused=True)
+        return {f"d {n}": x for n, x in zip(params, gradients, strict=True) if x is not None}
     if terms.denominator is None:
         return {}
     o, _ = token_loop(terms, constant_denominator=True)
