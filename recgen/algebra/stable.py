@@ -182,7 +182,7 @@ def _pair(node: Add, kind: type, joined: object, sign: int = -1) -> Expr:
         calls = [factor for factor in Mul.make_args(term) if isinstance(factor, kind)]
         if len(calls) != 1:
             continue
-        rest = term / calls[0]
+        rest = Mul(*(factor for factor in Mul.make_args(term) if factor != calls[0]))
         if isinstance(rest, Number):
             if abs(left - sign * rest) < abs(left):
                 left -= sign * rest
