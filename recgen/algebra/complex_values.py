@@ -6,6 +6,7 @@ for two kinds of values: sympy expressions (`split`), and nodes of a program, wh
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,21 @@ class Algebra:
 
 def is_complex(expr: Expr) -> bool:
     return expr.has(I)
+
+
+def written_out(expr: Expr) -> int:
+    """About how many terms the real part of an expression has: with every complex factor they double."""
+    if not is_complex(expr) or expr == I:
+        return 1
+    if isinstance(expr, Add):
+        return sum(map(written_out, expr.args))
+    if isinstance(expr, Mul):
+        factors = [written_out(f) for f in expr.args if is_complex(f) and f != I]
+    elif isinstance(expr, Pow) and isinstance(expr.exp, Integer):
+        factors = [written_out(expr.base)] * abs(int(expr.exp))
+    else:
+        return 2 * sum(map(written_out, expr.args))
+    return functools.reduce(lambda terms, factor: 2 * (terms + factor), factors) if factors else 1
 
 
 def split(expr: Expr) -> tuple[Expr, Expr]:

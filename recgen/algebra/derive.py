@@ -51,9 +51,9 @@ def derive(spec: Spec, prove: bool = True) -> Derivation:
 
 
 def log_decay_bounds(spec: Spec) -> Interval | None:
-    """The interval of ℓ, or of its real part: what its expression can reach, within what the spec declares; None without decay.
+    """The interval of ℓ, or of its real part: what its expression can reach, within what the spec declares.
 
-    Raises ValueError when the expression's range is not known and none is declared.
+    None without decay. Raises ValueError when the expression's range is not known and none is declared.
     """
     if spec.decay.log.tree == 0:
         return None

@@ -146,8 +146,8 @@ class _Builder:
         return g.concat(Concat(tuple(map(axis_of, turned)), (size, size), self._fresh()), turned)
 
     def _real(self, expr: sympy.Expr) -> Node:
-        """A real part of a complex expression. What parameters alone determine is computed in float64: it is little, and
-        a phase has to be right far along a sequence."""
+        """A real part of a complex expression. What parameters alone determine is computed in float64: it is little,
+        and a phase has to be right far along a sequence."""
         leaves = {s: self.leaves[s] for s in sorted(expr.free_symbols, key=str)}
         if all(n.level == "head" for n in leaves.values()):
             leaves = {s: n if n.op.kind == "scalar" else self._double(n) for s, n in leaves.items()}

@@ -207,7 +207,7 @@ class Wave(Op):
 
 @dataclass(frozen=True)
 class Cast(Op):
-    """The same value in float64 where `double`, else in the dtype that everything has. Each is the other's transpose."""
+    """The same value in float64 where `double`, else in the dtype that all values have. Each transposes the other."""
 
     double: bool
 

@@ -84,7 +84,7 @@ class Twice(Wide):
 
 
 class Turn(Wide):
-    """turn(z, rate, position): z · e^{i · position · rate} of a complex z, all real parts and then all imaginary ones."""
+    """turn(z, rate, position): z · e^{i · position · rate} of complex z, all real parts and then all imaginary ones."""
 
     nargs = 3
     spelled = "turn"

@@ -99,7 +99,8 @@ class TokenKernel:
 
     def _load_head_values(self) -> None:
         """Values that are the same for every token: loaded once."""
-        read = {a for n in self.nodes if n.level != "head" and n not in self.kernel.kept for a in n.args if a.level == "head"}
+        computed = [n for n in self.nodes if n.level != "head" and n not in self.kernel.kept]
+        read = {a for n in computed for a in n.args if a.level == "head"}
         for n in (n for n in self.nodes if n in read):
             name = self.names.get(n)
             if is_scalar(n):

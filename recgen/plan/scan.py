@@ -29,8 +29,8 @@ def scan(program: Program, adjoint: Program) -> tuple[tuple[Kernel, ...], Kernel
     (gradient,) = adjoint.carries
     given = _given(program, adjoint)
     alone = (
-        _run_from_nothing("_scan_ends", "where the chunks end that start from nothing, and their log-decay", state, given),
-        _run_from_nothing("_scan_ends_backward", "the same of the state's gradient, backwards", gradient, given, reverse=True),
+        _from_nothing("_scan_ends", "where the chunks end that start from nothing, and their log-decay", state, given),
+        _from_nothing("_scan_ends_backward", "the same of the state's gradient, backwards", gradient, given, True),
     )
     outputs = (Store("o", program.outputs["o"], "output"),)
     forward = _knowing(
@@ -64,9 +64,7 @@ def _knowing(given: tuple[Node, ...], kernel: Kernel, also: Iterable[Node] = ())
     return replace(kernel, kept=tuple(n for n in given if n in used))
 
 
-def _run_from_nothing(
-    name: str, purpose: str, carry: Carry, given: tuple[Node, ...], reverse: bool = False
-) -> Kernel:
+def _from_nothing(name: str, purpose: str, carry: Carry, given: tuple[Node, ...], reverse: bool = False) -> Kernel:
     return _knowing(given, Kernel(name, purpose, TILE, reverse, (carry,), (), stores_ends=False))
 
 

@@ -56,8 +56,10 @@ def read_decay(context: Context, parts: DecayParts, tensors: Mapping[str, Tensor
         return None
     if key == "value":
         expr = _log_of(context, path, expr)
-    sound = expr is not None and _check_complex(context, parts, path, expr) and _check_kind(context, parts, path, expr, tensors)
-    if expr is None or not sound or not _check_per(context, parts, path, expr, tensors):
+    if expr is None or not _check_complex(context, parts, path, expr):
+        return None
+    sound = _check_kind(context, parts, path, expr, tensors)
+    if not sound or not _check_per(context, parts, path, expr, tensors):
         return None
     expr = Expr(expr.text, _stable(expr.tree), expr.at)
     return Decay(parts.type, parts.per, expr, parts.bounds)  # type: ignore[arg-type]

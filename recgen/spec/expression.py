@@ -1,8 +1,8 @@
 """Syntax tree → sympy, for the names that are known where the expression stands.
 
 Nothing is evaluated: a number is an exact rational, a name is one of the scope's symbols, a function is one of the
-language's. What sympy could choke on (towers of powers, numbers without end, complex values) is refused before it is
-built.
+language's. What sympy could choke on (towers of powers, numbers without end, long products of complex values) is refused
+before it is built, and complex values are where a scope has none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fractions import Fraction
 import sympy
 from sympy import S
 
-from recgen.algebra.complex_values import COMPLEX_FUNCTIONS, is_complex
+from recgen.algebra.complex_values import COMPLEX_FUNCTIONS, is_complex, written_out
 from recgen.algebra.functions import COMPARISONS, LANGUAGE, Fn
 from recgen.spec import syntax
 from recgen.spec.effort import MAX_EXPONENT, check_arguments, check_effort
@@ -27,6 +27,7 @@ from recgen.spec.tokens import ExpressionError
 MAX_MAGNITUDE = 1e300
 MAX_BITS = 4096
 MAX_ARGUMENTS = 6
+MAX_COMPLEX_TERMS = 1000
 
 LINEARITY = (
     "the recurrence must be linear across time, so the state may enter no decay, weight, feature, query, key or value"
@@ -269,6 +270,9 @@ def _checked(tree: sympy.Expr, node: Node) -> sympy.Expr:
     span = (node.start, node.end)
     if isinstance(node, (Power, Chain)) and tree.has(*_NOT_FINITE):
         raise ExpressionError(*span, "this is not a finite real number", "keep roots, logarithms and divisions defined")
+    if is_complex(tree) and written_out(tree) > MAX_COMPLEX_TERMS:
+        reason = f"the real part of this complex value would have more than {MAX_COMPLEX_TERMS} terms"
+        raise ExpressionError(*span, reason, "multiply fewer complex values")
     if tree.is_Pow and tree.exp.is_number and abs(tree.exp) > MAX_EXPONENT:
         raise ExpressionError(*span, f"the exponents multiply to more than {MAX_EXPONENT}", "write a smaller power")
     if tree.is_Rational:

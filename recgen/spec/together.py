@@ -69,7 +69,8 @@ def check_features(
         for letter in axes_of(expr, tensors):
             if letter in "KM" and sympy.expand(key - SIZES[letter]) != 0:
                 reason = f"it varies along {letter} channels, and the feature map makes {key} features of a key"
-                context.refuse(context.key_position(*path.split(".")), "", reason, "let it vary by head, or keep the width")
+                position = context.key_position(*path.split("."))
+                context.refuse(position, "", reason, "let it vary by head, or keep the width")
 
 
 def check_used(context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], named: set[str | None]) -> None:

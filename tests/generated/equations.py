@@ -107,7 +107,7 @@ def _to_frame(S: Tensor, angle: Tensor, n: Tensor) -> Tensor:
 
 
 def real_terms(terms: Terms, seen: Tensor | None) -> Terms:
-    """The same without complex numbers, in the frame: e^{−iθn} key and e^{iθn} query, n = 0, 1, … after `seen` tokens."""
+    """The same without complex numbers, in the frame: e^{−iθn} key, e^{iθn} query, n = 0, 1, … after `seen` tokens."""
     n = torch.arange(terms.key.shape[1], dtype=terms.value.dtype) + (0 if seen is None else seen.detach()[:, None])
     phase = n[..., None, None].double() * terms.log_key.imag.double()
     wave = torch.polar(torch.ones_like(phase), phase)

@@ -8,7 +8,7 @@ import torch
 
 from tests.generated.catalogue import CHUNK, TORCH_FORMS, Form, emitted, over
 from tests.generated.equations import published
-from tests.generated.inputs import Values, draw
+from tests.generated.inputs import Values
 from tests.generated.support import assert_matches, assert_same_bits, call, relative_error, run, truth
 
 STEPS = (1e-3, 1e-2, 0.1)

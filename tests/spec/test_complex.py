@@ -41,6 +41,8 @@ def test_what_is_written_is_read_again() -> None:
         ("query: where(a > 0, complex(a, b), b)\n", (4, 21), "complex(a, b)", "where takes real values"),
         ("query: abs(complex(a, b))\n", (4, 12), "complex(a, b)", "abs takes real values"),
         ("query: complex(a, b) ** 0.5\n", (4, 25), "0.5", "whole powers only"),
+        ("query: complex(a, b) ** 9\n", (4, 8), "complex(a, b) ** 9", "more than 1000 terms"),
+        ("query: exp(complex(a, b) ** 6) * complex(b, a) ** 6\n", (4, 8), "exp(complex", "more than 1000 terms"),
         ("query: a ** complex(a, b)\n", (4, 13), "complex(a, b)", "a complex power of a, which may be negative"),
         ("query: (-2) ** 0.5 * a\n", (4, 16), "0.5", "not a finite real number"),
         ("value: v * complex(a, b)\n", (4, 12), "complex", "the value is real"),
@@ -52,13 +54,13 @@ def test_what_is_written_is_read_again() -> None:
 )
 def test_what_is_refused_where_and_why(body: str, at: tuple[int, int], text: str, reason: str) -> None:
     found = problems("name: mine\n" + PARAMS + DECAY + body)[0]
-    assert (place(found), found.text) == (at, text) and reason in found.reason, found
+    assert place(found) == at and found.text.startswith(text) and reason in found.reason, found
 
 
 @pytest.mark.parametrize(
     ("decay", "reason", "fix"),
     [
-        ("{type: learned, per: key, log: 'complex(exp(a), b)'}", "the real part of the log-decay can be positive", "-exp"),
+        ("{type: learned, per: key, log: 'complex(exp(a), b)'}", "the real part of the log-decay can be", "-exp"),
         ("{type: learned, per: head, log: 'complex(-exp(w), w)'}", "turns each key channel", "write per: key"),
         ("{type: learned, per: key, value: 'exp(complex(-exp(a), b))'}", "the decay is real", "the log of a decay"),
         ("{type: learned, per: key, log: '-exp(a) + complex(0, log(b))'}", "it takes the logarithm of b", ""),
@@ -76,7 +78,8 @@ def test_a_real_decay_has_real_queries() -> None:
 
 
 def test_the_real_part_alone_is_bounded() -> None:
-    spec = operator(f"{PARAMS}decay: {{type: learned, per: key, log: 'complex(-0.1 / (1 + exp(a)), b) * exp(w)', bounds: [-1, 0]}}\n")
+    decay = "{type: learned, per: key, log: 'complex(-0.1 / (1 + exp(a)), b) * exp(w)', bounds: [-1, 0]}"
+    spec = operator(f"{PARAMS}decay: {decay}\n")
     assert spec.decay.bounds == (-1, 0)
 
 
