@@ -977,7 +977,7 @@ class _Grid:
 
 
 def _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position):
-    """What kernels cannot compute tile by tile, in float32: every feature of it depends on a token's whole vector."""
+    """What kernels load ready-made, in float32: features that turn or repeat from token to token."""
     C_re = C_re.float()
     C_im = C_im.float()
     A_im = A_im.float()

@@ -22,7 +22,7 @@ from .bounds import bounds
 from .complex_decay import ComplexStep, complex_step, gaps, turned
 from .complex_values import split
 from .functions import SafeExp
-from .stable import Expm1, stable
+from .stable import Expm1, one_exponential, stable
 from .widths import POSITION, Rotate, Turn, Twice, changes_width
 
 X = sympy.Symbol("x", real=True)
@@ -205,7 +205,7 @@ def _without_overflow(log: sympy.Expr) -> sympy.Expr:
     An exponential that is a factor of the log-decay decays everything long before it overflows. One that is an argument
     of another function may not, so there the slope ends where the value does.
     """
-    log = _one_exponential(stable(log))
+    log = one_exponential(stable(log))
     rates = {factor for term in sympy.Add.make_args(log) for factor in sympy.Mul.make_args(term)}
 
     def bounded(x: sympy.Expr) -> bool:
@@ -217,18 +217,6 @@ def _without_overflow(log: sympy.Expr) -> sympy.Expr:
     return log.replace(
         lambda e: isinstance(e, sympy.exp) and e.free_symbols and not bounded(e.args[0]),
         lambda e: SafeExp(e.args[0]) if e in rates else sympy.exp(sympy.Min(e.args[0], SafeExp.MOST)),
-    )
-
-
-def _one_exponential(log: sympy.Expr) -> sympy.Expr:
-    """exp(a) · exp(b) as exp(a + b), which overflows where the product does, not before."""
-    def joined(product: sympy.Mul) -> sympy.Expr:
-        powers = [f for f in product.args if isinstance(f, sympy.exp)]
-        rest = [f for f in product.args if f not in powers]
-        return sympy.Mul(*rest, sympy.exp(sympy.Add(*(f.args[0] for f in powers))))
-
-    return log.replace(
-        lambda e: isinstance(e, sympy.Mul) and sum(isinstance(f, sympy.exp) for f in e.args) > 1, joined
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from recgen.algebra.program import EveryToken, Leaf, Node, topological
+from recgen.algebra.program import Cast, EveryToken, Leaf, Node, topological
 from recgen.plan.kernels import Kernel, Plan, Store
 from recgen.plan.order import Compute, statements
 from recgen.spec.model import Tensor
@@ -155,6 +155,13 @@ def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:
 
 def _is_input(node: Node) -> bool:
     return isinstance(node.op, Leaf) and node.op.kind == "input"
+
+
+def given_doc(plan: Plan) -> str:
+    """Why kernels take token values ready-made."""
+    if any(isinstance(n.op, Cast | EveryToken) for n in topological(plan.given)):
+        return "What kernels load ready-made, in float32: features that turn or repeat from token to token."
+    return "What kernels cannot compute tile by tile, in float32: every feature of it depends on a token's whole vector."
 
 
 def _sum_name(node: Node, stores: Sequence[Store]) -> str:

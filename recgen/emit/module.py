@@ -25,7 +25,7 @@ from recgen.spec.model import SIZES, Spec, Tensor
 
 from .initial import operator_context
 from .kernel_helpers import helper_sources
-from .launch import Launch, epilogue_lines, given_lines, kernel_contexts, prologue_lines
+from .launch import Launch, epilogue_lines, given_doc, given_lines, kernel_contexts, prologue_lines
 from .layout import Layout
 from .notes import Note, Notes
 from .python_expr import PythonPrinter
@@ -257,6 +257,7 @@ def _kernel_context(
         "key_shape": shapes.key,
         "value_shape": shapes.value,
         "given_lines": given,
+        "given_doc": given_doc(plan),
         "given_names": given_names,
         "given_from": given_from,
         "launch_setup": complete(setup, text_of(launches[:1])),

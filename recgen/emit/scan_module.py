@@ -12,7 +12,7 @@ from recgen.plan.kernels import Plan, Store
 from recgen.spec.model import Spec
 
 from .kernel_helpers import helper_sources
-from .launch import epilogue_lines, given_lines, prologue_lines
+from .launch import epilogue_lines, given_doc, given_lines, prologue_lines
 from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
@@ -70,6 +70,7 @@ def scan_context(
         "launches": launches,
         "kept": [],
         "given_lines": given_text,
+        "given_doc": given_doc(plan),
         "given_names": given_names,
         "given_from": given_from,
         "token_row": "t * H + head" if layout.heads else "t",
