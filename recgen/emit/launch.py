@@ -161,7 +161,8 @@ def given_doc(plan: Plan) -> str:
     """Why kernels take token values ready-made."""
     if any(isinstance(n.op, Cast | EveryToken) for n in topological(plan.given)):
         return "What kernels load ready-made, in float32: features that turn or repeat from token to token."
-    return "What kernels cannot compute tile by tile, in float32: every feature of it depends on a token's whole vector."
+    reason = "every feature of it depends on a token's whole vector"
+    return f"What kernels cannot compute tile by tile, in float32: {reason}."
 
 
 def _sum_name(node: Node, stores: Sequence[Store]) -> str:

@@ -1,7 +1,7 @@
 """Syntax tree → sympy, for the names that are known where the expression stands.
 
 Nothing is evaluated: a number is an exact rational, a name is one of the scope's symbols, a function is one of the
-language's. What sympy could choke on (towers of powers, numbers without end, long products of complex values) is refused
+language's. What sympy could choke on (towers of powers, endless numbers, long products of complex values) is refused
 before it is built, and complex values are where a scope has none.
 """
 
