@@ -17,9 +17,11 @@ from .program import (
     Add,
     Between,
     Carry,
+    Cast,
     Concat,
     Contract,
     Count,
+    EveryToken,
     Flatten,
     Graph,
     Largest,
@@ -262,6 +264,16 @@ def _(op: Flatten, g: Graph, node: Node, cotangent: Node) -> Transposed:
 @transpose.register
 def _(op: Swap, g: Graph, node: Node, cotangent: Node) -> Transposed:
     yield node.args[0], g.neg(g.swap(cotangent, op.axis))
+
+
+@transpose.register
+def _(op: Cast, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.cast(cotangent, not op.double)
+
+
+@transpose.register
+def _(op: EveryToken, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    yield node.args[0], g.accumulate(cotangent)
 
 
 @transpose.register

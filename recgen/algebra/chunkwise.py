@@ -37,6 +37,9 @@ from .stabiliser import TRACKS
 from .widths import POSITION, changes_width, is_wide
 
 AXIS = {"T": "t", **WITHIN_HEAD}
+REPEATED = ("query", "key", "query_size", "key_size")
+"""What meets token by token, also where it is the same at every token."""
+
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,15 @@ def pair_program(rec: Recurrence) -> Program:
 def _rows(g: Graph, rec: Recurrence) -> dict[sympy.Symbol, Node]:
     """The quantities of a chunk's rows, by their symbols; those of a head as they are."""
     values = {q.symbol: token_value(g, q, rec) for q in rec.quantities.values()}
+    values = {s: repeated(g, s.name, n) for s, n in values.items()}
     return {s: n if n.level == "head" else g.rows(n, name=s.name) for s, n in values.items()}
+
+
+def repeated(g: Graph, name: str, node: Node) -> Node:
+    """A query or key that is the same at every token as one value per token; other values as they are."""
+    if name not in REPEATED or node.level != "head":
+        return node
+    return g.label(g.every_token(node), f"{name}_tokens")
 
 
 def token_value(g: Graph, q: Quantity, rec: Recurrence, name: str = "") -> Node:
@@ -191,9 +202,10 @@ def token_value(g: Graph, q: Quantity, rec: Recurrence, name: str = "") -> Node:
         else:
             bindings[s] = g.leaf(s.name, "index" if s.name == "h" else "scalar", "", "head")
     if wide:
-        return g.label(feature_value(g, q.expr, bindings, tensors, start), name or f"{q.name}_features")
+        features = feature_value(g, q.expr, bindings, tensors, start, q.name)
+        return g.label(features, name or (q.name if q.decays else f"{q.name}_features"))
     inside_head = all(n.level == "head" for n in bindings.values())
-    return g.map(q.expr, bindings, name=name or (q.name if inside_head else ""))
+    return g.map(q.expr, bindings, name=name or (q.name if inside_head and q.name not in REPEATED else ""))
 
 
 def _along(axis: str, factors: Iterable[Node]) -> list[Node]:

@@ -17,6 +17,7 @@ from recgen.algebra import proof as proofs
 from recgen.algebra.adjoint import adjoint
 from recgen.algebra.bounds import Interval, bounds
 from recgen.algebra.chunkwise import chunk_program, pair_program
+from recgen.algebra.complex_values import split
 from recgen.algebra.program import Program
 from recgen.algebra.recurrence import Recurrence, recurrence
 from recgen.algebra.scan import token_program
@@ -53,15 +54,15 @@ def derive(spec: Spec, prove: bool = True) -> Derivation:
 
 
 def log_decay_bounds(spec: Spec) -> Interval | None:
-    """The interval of ℓ: what its expression can reach, within what the spec declares; None without decay.
+    """The interval of ℓ, or of its real part: what its expression can reach, within what the spec declares.
 
-    Raises ValueError when the expression's range is not known and none is declared.
+    None without decay. Raises ValueError when the expression's range is not known and none is declared.
     """
     if spec.decay.log.tree == 0:
         return None
     declared = Interval(*spec.decay.bounds) if spec.decay.bounds is not None else None
     try:
-        found = bounds(spec.decay.log.tree)
+        found = bounds(split(spec.decay.log.tree)[0])
     except (ValueError, NotImplementedError):
         if declared is None:
             raise

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import sympy
 
-from recgen.algebra.program import AXES, Add, Concat, Flatten, Graph, Leaf, Map, Node, placeholder, topological
+from recgen.algebra.complex_values import Algebra, parts
+from recgen.algebra.program import AXES, Add, Cast, Concat, Flatten, Graph, Leaf, Map, Node, placeholder, topological
 from recgen.algebra.widths import Concat as Joined
-from recgen.algebra.widths import Largest, Matmul, Outer, Rotate, Softmax, Total, Wide, matrix_axes, width
+from recgen.algebra.widths import Largest, Matmul, Outer, Rotate, Softmax, Total, Turn, Twice, Wide, matrix_axes, width
 from recgen.spec.axes import widths_of
 from recgen.spec.model import PAIR, Tensor
 
@@ -16,13 +17,14 @@ FEATURE_AXES = frozenset("abcdkefgm")
 
 
 def feature_value(
-    g: Graph, expr: sympy.Expr, leaves: Mapping[sympy.Symbol, Node], tensors: Mapping[str, Tensor], start: str
+    g: Graph, expr: sympy.Expr, leaves: Mapping[sympy.Symbol, Node], tensors: Mapping[str, Tensor], start: str,
+    name: str
 ) -> Node:
-    """The node of an expression with wide functions; its width is the axis m.
+    """The node of an expression with wide functions; its width is the axis m. name: what its parts are called after.
 
     leaves: the elementwise inputs and parameters, whose width is the axis `start`.
     """
-    node = _Builder(g, leaves, tensors, start).node(expr)
+    node = _Builder(g, leaves, tensors, start, name).node(expr)
     axis = axis_of(node)
     return node if axis == "m" else g.rename(node, axis, "m")
 
@@ -40,9 +42,11 @@ def _outermost(expr: sympy.Expr) -> Iterator[Wide]:
 
 class _Builder:
     def __init__(
-        self, g: Graph, leaves: Mapping[sympy.Symbol, Node], tensors: Mapping[str, Tensor], start: str
+        self, g: Graph, leaves: Mapping[sympy.Symbol, Node], tensors: Mapping[str, Tensor], start: str,
+        name: str
     ) -> None:
         self.g = g
+        self.name = name
         self.leaves = leaves
         self.widths = widths_of(tensors)
         self.used = set(start)
@@ -89,6 +93,10 @@ class _Builder:
             return self._product(expr)
         if isinstance(expr, Rotate):
             return self._rotated(expr)
+        if isinstance(expr, Turn):
+            return self._turned(expr)
+        if isinstance(expr, Twice):
+            return self._twice(expr)
         args = [self.node(a) for a in expr.args]
         if isinstance(expr, Total):
             return g.reduce(args[0], axis_of(args[0]))
@@ -117,6 +125,63 @@ class _Builder:
         parts = (x, g.wave("cos", position, rate), g.swap(x, axis), g.wave("sin", position, rate))
         a, b, c, d = map(placeholder, range(4))
         return g.map(a * b + c * d, dict(zip((a, b, c, d), parts, strict=True)))
+
+    def _turned(self, expr: Turn) -> Node:
+        """(a + ib)(cos φ + i sin φ) with φ = position · rate."""
+        g = self.g
+        z, rate, _ = expr.args
+        found = parts(z, Algebra(self._real, self._made, self._named))
+        re, im = (
+            n if n is None else g.label(self._working(n), f"{self.name}_{part}")
+            for n, part in zip(found, ("real", "imag"), strict=True)
+        )
+        turn = g.label(self._real(rate), "rate")
+        position = g.leaf("position", "position", "t", "token")
+        c, s = (g.label(g.wave(kind, position, turn), name) for kind, name in (("cos", "cosine"), ("sin", "sine")))
+        x, y, u, v = map(placeholder, range(4))
+        absent = {symbol: 0 for symbol, part in ((x, re), (y, im)) if part is None}
+        waves = [(x * u - y * v).xreplace(absent), (x * v + y * u).xreplace(absent)]
+        turned = [self._map(wave, {x: re, y: im, u: c, v: s}) for wave in waves]
+        size = width(z, self.widths)
+        return g.concat(Concat(tuple(map(axis_of, turned)), (size, size), self._fresh()), turned)
+
+    def _real(self, expr: sympy.Expr) -> Node:
+        """A real part of a complex expression. What parameters alone determine is computed in float64: it is little,
+        and a phase has to be right far along a sequence."""
+        leaves = {s: self.leaves[s] for s in sorted(expr.free_symbols, key=str)}
+        if all(n.level == "head" for n in leaves.values()):
+            leaves = {s: n if n.op.kind == "scalar" else self._double(n) for s, n in leaves.items()}
+        return self.g.map(expr, leaves)
+
+    def _double(self, leaf: Node) -> Node:
+        return self.g.label(self.g.cast(leaf, True), f"{leaf.name}_double")
+
+    def _named(self, node: Node, name: str) -> Node:
+        return self.g.label(node, name)
+
+    def _made(self, template: sympy.Expr, *values: Node) -> Node:
+        if any(n.level == "token" for n in values):
+            values = tuple(map(self._working, values))
+        return self._map(template, dict(zip(map(placeholder, range(4)), values, strict=False)))
+
+    def _map(self, template: sympy.Expr, values: Mapping[sympy.Symbol, Node | None]) -> Node:
+        """The expression of some nodes; a number is written into it."""
+        present = {s: n for s, n in values.items() if s in template.free_symbols}
+        numbers = {s: n.op.expr for s, n in present.items() if isinstance(n.op, Map) and not n.args}
+        return self.g.map(template.xreplace(numbers), {s: n for s, n in present.items() if s not in numbers})
+
+    def _working(self, node: Node) -> Node:
+        if node.level == "token" or not node.args:
+            return node
+        if isinstance(node.op, Map) and node.op.expr == -placeholder(0) and isinstance(node.args[0].op, Cast):
+            return self.g.neg(node.args[0].args[0])
+        return node.args[0] if isinstance(node.op, Cast) else self.g.cast(node, False)
+
+    def _twice(self, expr: Twice) -> Node:
+        (x,) = expr.args
+        node, size = self.g.label(self.node(x), f"{self.name}_real"), width(x, self.widths)
+        axis = axis_of(node)
+        return self.g.concat(Concat((axis, axis), (size, size), self._fresh()), [node, node])
 
     def _product(self, expr: Matmul) -> Node:
         """A contraction of the matrix with its argument. The matrix's axes keep the order in which it is stored."""

@@ -68,7 +68,9 @@ def point(symbols: Iterable[sympy.Symbol], size: float, seed: int) -> dict[sympy
 
 def _value(expr: sympy.Basic, at: Point) -> mpmath.mpf:
     if isinstance(expr, sympy.Symbol):
-        return mpmath.mpf(at[expr])
+        return mpmath.mpmathify(at[expr])
+    if expr is sympy.I:
+        return mpmath.mpc(0, 1)
     if isinstance(expr, sympy.Float):
         return mpmath.mpf(repr(float(expr)))
     if isinstance(expr, sympy.Rational):

@@ -210,6 +210,18 @@ class Wave(Op):
 
 
 @dataclass(frozen=True)
+class Cast(Op):
+    """The same value in float64 where `double`, else in the dtype that all values have. Each transposes the other."""
+
+    double: bool
+
+
+@dataclass(frozen=True)
+class EveryToken(Op):
+    """Head → token: the head's value at every token."""
+
+
+@dataclass(frozen=True)
 class Accumulate(Op):
     """Token or chunk → head: the sum over all rows of all chunks of all sequences."""
 
@@ -468,6 +480,14 @@ class Graph:
 
     def swap(self, x: Node, axis: str) -> Node:
         return self._intern(Swap(axis), (x,), x.axes, x.level, "")
+
+    def cast(self, x: Node, double: bool) -> Node:
+        return self._intern(Cast(double), (x,), x.axes, x.level, "")
+
+    def every_token(self, x: Node) -> Node:
+        if x.level != "head":
+            raise ValueError(f"{x} has a value of its own at every token")
+        return self._intern(EveryToken(), (x,), ("t", *x.axes), "token", "")
 
     def wave(self, kind: str, position: Node, rate: Node) -> Node:
         axes = (*position.axes, *rate.axes)

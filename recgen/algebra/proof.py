@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import sympy
 
-from recgen.algebra import precise
+from recgen.algebra import complex_proof, precise
 from recgen.algebra.calculus import derivative
 from recgen.algebra.exact import Domain, Residues
 from recgen.algebra.interpret import Cut, Run, run
@@ -98,7 +98,7 @@ def prove(rec: Recurrence, program: Program, adjoint: Program, trials: Sequence[
 
     pairs: the program of all pairs at once, where it is one of its own.
     """
-    statements = [*unrolled_sums(rec), *slopes(rec)]
+    statements = [*unrolled_sums(rec), *frame(rec), *slopes(rec)]
     statements += (Statement(claim, "evaluation", "6 random points, 60 decimals") for claim in relative_steps(rec))
     trials = trials or (token_trials(rec, program) if rec.scans else standard_trials(rec, program))
     for trial in trials:
@@ -168,6 +168,13 @@ def unrolled_sums(rec: Recurrence) -> Iterator[Statement]:
         weights = ("e^(ℓ_1+…+ℓ_t)", "e^(ℓ_(i+1)+…+ℓ_t) ") if step.log_decay != 0 else ("1", "")
         yield Statement(f"{rule.name}_t = {weights[0]}·{rule.name}_0 + Σ_(i≤t) {weights[1]}{_product(step.write)}_i",
                         "induction over t", "any T")
+
+
+def frame(rec: Recurrence) -> Iterator[Statement]:
+    """A complex decay became a real one."""
+    if rec.complex_step is not None:
+        complex_proof.prove_frame(rec)
+        yield Statement(complex_proof.CLAIM, complex_proof.METHOD, complex_proof.SIZES)
 
 
 def _product(factors: Sequence[sympy.Expr]) -> str:

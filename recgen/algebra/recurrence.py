@@ -19,10 +19,12 @@ from recgen.errors import NotLowered, Problem
 from recgen.spec.model import Expr, Normalizer, Spec, Tensor
 
 from .bounds import bounds
+from .complex_decay import ComplexStep, complex_step, gaps, turned
+from .complex_values import split
 from .functions import SafeExp
 from .stabiliser import READ_SHIFT, SHIFT, TRACKS, Stabiliser, log_factors
-from .stable import Expm1, stable
-from .widths import POSITION, Rotate, is_wide
+from .stable import Expm1, one_exponential, stable
+from .widths import POSITION, Rotate, Turn, Twice, changes_width
 
 X = sympy.Symbol("x", real=True)
 SCALE = sympy.Symbol("scale", real=True)
@@ -80,6 +82,7 @@ class Recurrence:
     tensors: Mapping[str, Tensor]
     stabiliser: Stabiliser | None = None
     causal: bool = True
+    complex_step: ComplexStep | None = None  # what it was before, where the decay is complex
 
     @property
     def tracks(self) -> dict[str, str]:
@@ -95,7 +98,7 @@ class Recurrence:
     @property
     def rotates(self) -> bool:
         """Whether a token's position matters, which is then part of the state."""
-        return any(q.expr.has(Rotate) for q in self.quantities.values())
+        return any(q.expr.has(Rotate, Turn) for q in self.quantities.values())
 
     @property
     def scaled(self) -> bool:
@@ -135,19 +138,26 @@ def recurrence(spec: Spec) -> Recurrence:
         found[name] = Quantity(real(name), axes, expr, exponent=exponent)
         return real(name)
 
+    frame = complex_step(spec, spec.query.tree, on_key * spec.key.tree)
+    if frame is not None:
+        queries, keys = turned(frame)
+    else:
+        queries, features = (_features(*side, spec) for side in _sides(spec))
+        keys = on_key * features
     scale = ONE if spec.normalizer.kind == "sum" and not spec.normalizer.eps else SCALE  # a ratio of sums has none
-    query = scale * _features(spec.query_map, spec.query, spec)
+    query = scale * queries
     query = query if query == ONE else quantity("query", "m" if matrix else "", query)
-    features = _features(spec.key_map, spec.key, spec)
     if matrix:
-        key, value = quantity("key", "m", on_key * features), quantity("value", "v", on_value * spec.value.tree)
+        key, value = quantity("key", "m", keys), quantity("value", "v", on_value * spec.value.tree)
     elif normalized:
         key, value = on_key * on_value, quantity("value", "v", spec.value.tree)
         key = key if key == ONE else quantity("weight", "v", key)
     else:
         key, value = ONE, quantity("value", "v", on_key * on_value * spec.value.tree)
-    log = _without_overflow(spec.decay.log.tree)
-    decays = _log_decays(log, tensors) if held is None else [Quantity(real("log_decay"), held.axes, log + SHIFT, True)]
+    if held is None:
+        decays = _log_decays(spec.decay.log.tree, tensors, twice=frame is not None)
+    else:
+        decays = [Quantity(real("log_decay"), held.axes, held.log_decay + SHIFT, True)]
     found |= {q.name: q for q in decays}
     if matrix and on_both != 1:
         value = quantity("weight", "mv", on_both) * value
@@ -179,9 +189,7 @@ def recurrence(spec: Spec) -> Recurrence:
         output = quantity("gate", axes_of(readout.gate.tree, tensors), readout.gate.tree) * output
     if readout.skip is not None:
         output = output + quantity("skip", "v", real(readout.skip) * spec.value.tree)
-    rec = Recurrence(found, tuple(states), output, tensors, held, spec.causal)
-    _refuse_wide_features_in_scans(rec, spec)
-    return rec
+    return Recurrence(found, tuple(states), output, tensors, held, spec.causal, frame)
 
 
 def _stabiliser(spec: Spec, tensors: Mapping[str, Tensor]) -> Stabiliser | None:
@@ -192,6 +200,10 @@ def _stabiliser(spec: Spec, tensors: Mapping[str, Tensor]) -> Stabiliser | None:
     log_bonus, factor = (None, ONE) if bonus is None else log_factors(bonus.tree)
     own = None if log_bonus is None else weight + log_bonus
     return Stabiliser(log, weight, own, factor, axes_of(log + weight, tensors), spec.readout.kind == "exclusive")
+
+
+def _sides(spec: Spec) -> tuple[tuple[Expr, Expr], tuple[Expr, Expr]]:
+    return (spec.query_map, spec.query), (spec.key_map, spec.key)
 
 
 def _features(features: Expr, of: Expr, spec: Spec) -> sympy.Expr:
@@ -234,8 +246,15 @@ def _weights(weight: sympy.Expr, tensors: Mapping[str, Tensor]) -> tuple[sympy.E
     return sympy.Mul(*on_key), sympy.Mul(*on_value), sympy.Mul(*on_both)
 
 
-def _log_decays(log: sympy.Expr, tensors: Mapping[str, Tensor]) -> list[Quantity]:
-    """The log-decay as one quantity, or as the sum of one along the keys and one along the values where it is one."""
+def _log_decays(log: sympy.Expr, tensors: Mapping[str, Tensor], twice: bool) -> list[Quantity]:
+    """The log-decay as one quantity, or as the sum of one along the keys and one along the values where it is one.
+
+    twice: of a complex one the real part, for the real and for the imaginary features.
+    """
+    log = _without_overflow(split(log)[0])
+    if twice:
+        axes = axes_of(log, tensors)
+        return [Quantity(real("log_decay"), axes, Twice(log) if axes else log, True)] if log != 0 else []
     if log == 0:
         return []
     if axes_of(log, tensors) != "mv" or not is_separable(log, tensors):
@@ -254,7 +273,7 @@ def _without_overflow(log: sympy.Expr) -> sympy.Expr:
     An exponential that is a factor of the log-decay decays everything long before it overflows. One that is an argument
     of another function may not, so there the slope ends where the value does.
     """
-    log = stable(log)
+    log = one_exponential(stable(log))
     rates = {factor for term in sympy.Add.make_args(log) for factor in sympy.Mul.make_args(term)}
 
     def bounded(x: sympy.Expr) -> bool:
@@ -313,28 +332,33 @@ def linear_read(rule: StateRule) -> tuple[sympy.Expr, ...]:
     return tuple(f for f in sympy.Mul.make_args(factor) if f != ONE)
 
 
-def _refuse_wide_features_in_scans(rec: Recurrence, spec: Spec) -> None:
-    """The kernels of a scan compute a token's values themselves, and no tile holds a vector of the whole width."""
-    if rec.scans and any(is_wide(q.expr) for q in rec.quantities.values()):
-        what = "features of a token's whole vector, or a rotation, where time is scanned"
-        fix = "today: elementwise features with a decay or weight along keys and values at once"
-        raise NotLowered(Problem(spec.query_map.at, what, "the spec is valid, but not lowered yet", fix))
+def _gaps_of_totals(spec: Spec, on_both: sympy.Expr) -> dict[str, bool]:
+    """What is not lowered where every token reads every other, and whether the spec has it."""
+    if spec.causal:
+        return {}
+    widths = {t.axes[-1] for t in spec.inputs}
+    return {
+        "causal: false with a vector state": spec.state == "vector",
+        "causal: false with a weight given by its logarithm": spec.log_key_weight,
+        "causal: false with a weight that varies along keys and values at once": on_both != 1,
+        "causal: false without an input of the key's and one of the value's width": not {"K", "V"} <= widths,
+    }
 
 
 def refuse_what_is_not_lowered(spec: Spec) -> None:
     """One clear error for what a spec may say but no stage after this one can derive yet."""
     tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
-    gaps = {
-        "a query, key or value that is the same at every token": any(
-            not any(t.role == "input" and t.symbol in role.tree.free_symbols for t in tensors.values())
-            for role in ((spec.query, spec.key, spec.value) if spec.state == "matrix" else ())
-        ),
-        "causal: false with a vector state": not spec.causal and spec.state == "vector",
-        "causal: false with a weight given by its logarithm": not spec.causal and spec.log_key_weight,
-        "causal: false with a weight that varies along keys and values at once": not spec.causal
-        and _weights(spec.key_weight.tree, tensors)[2] != 1,
+    moving = {t.symbol for t in spec.inputs}
+    on_both = _weights(spec.key_weight.tree, tensors)[2]
+    missing = {
+        "a value that is the same at every token": spec.state == "matrix"
+        and not spec.value.tree.free_symbols & moving,
+        "a rotation of a feature map that changes the width": spec.rotation is not None
+        and any(changes_width(tree) for tree in (spec.query_map.tree, spec.key_map.tree)),
+        **gaps(spec, moving, on_both),
+        **_gaps_of_totals(spec, on_both),
     }
-    found = [what for what, missing in gaps.items() if missing]
+    found = [what for what, there in missing.items() if there]
     if found:
         raise NotLowered(
             [
@@ -342,7 +366,7 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
                     spec.decay.log.at,
                     what,
                     "the spec is valid, but not lowered yet",
-                    "today: a matrix state and weights that are not given by their logarithms, where causal is false",
+                    "today: an angle that is constant in time; a matrix state and plain weights where causal is false",
                 )
                 for what in found
             ]

@@ -62,6 +62,22 @@ def printable(expr: Expr) -> Expr:
     return _rewrite(guarded(stable(expr)), {Add: _expm1_sum, log: _log1p, ITE: lambda node: node.to_nnf()})
 
 
+def one_exponential(expr: Expr) -> Expr:
+    """exp(a) · exp(b) as exp(a + b), which overflows where the product does, not before."""
+    return _rewrite(expr, {Mul: _joined_exponentials})
+
+
+def _joined_exponentials(node: Mul) -> Expr:
+    powers = [factor for factor in node.args if isinstance(factor, exp)]
+    rest = [factor for factor in node.args if factor not in powers]
+    return Mul(*rest, exp(Add(*(power.args[0] for power in powers)))) if len(powers) > 1 else node
+
+
+def with_expm1(expr: Add) -> Expr:
+    """A sum with Expm1(x) for exp(x) - 1."""
+    return _pair(expr, exp, lambda factor, x: factor * Expm1(x))
+
+
 def _rewrite(node: Basic, rules: dict[type, object]) -> Basic:
     if not node.args:
         return node
@@ -177,7 +193,7 @@ def _pair(node: Add, kind: type, joined: object, sign: int = -1) -> Expr:
         calls = [factor for factor in Mul.make_args(term) if isinstance(factor, kind)]
         if len(calls) != 1:
             continue
-        rest = term / calls[0]
+        rest = Mul(*(factor for factor in Mul.make_args(term) if factor != calls[0]))
         if isinstance(rest, Number):
             if abs(left - sign * rest) < abs(left):
                 left -= sign * rest

@@ -22,8 +22,10 @@ from recgen.algebra import precise
 from recgen.algebra.exact import Domain, NotExact, Sum, known
 from recgen.algebra.program import (
     Accumulate,
+    Cast,
     Concat,
     Contract,
+    EveryToken,
     Flatten,
     Largest,
     Leaf,
@@ -207,7 +209,10 @@ class TokenStage:
 
     def _token_value(self, node: Node) -> Array:
         """An elementwise value, a sum over features or channels, or the sum over all tokens; over none it is zero."""
-        if isinstance(node.op, Concat | Slice | Flatten | Unflatten | Rename | Largest | Contract | Swap | Wave):
+        if isinstance(node.op, EveryToken):
+            return np.stack([self.values[node.args[0]]] * self._length) if self._length else \
+                np.empty((0, *(self._draw.widths[a] for a in node.axes if a != "t")), dtype=object)
+        if isinstance(node.op, Cast | Concat | Slice | Flatten | Unflatten | Rename | Largest | Contract | Swap | Wave):
             value = wide_value(node, [self.values[a] for a in node.args], self._draw.widths)
             return _or_nothing(value) if node.level == "head" and node in self._late else value
         if not isinstance(node.op, Accumulate | Reduce):

@@ -197,7 +197,8 @@ class Unrolled:
         shape = [self.length, *(self.draw.widths[a] for a in q.axes)]
         if is_wide(q.expr):
             rows = [vector_value(q.expr, self._vectors(q, t)) for t in range(self.length)]
-            return filled(shape, lambda i: tape.atom(rows[i[0]][i[1]], f"{q.name}[{','.join(map(str, i))}]"))
+            return filled(shape, lambda i: tape.log_decay(rows[i[0]][i[1]]) if q.decays else
+                          tape.atom(rows[i[0]][i[1]], f"{q.name}[{','.join(map(str, i))}]"))
 
         def element(index: Index) -> Tracked:
             number = precise.value(q.expr, self._numbers(q, index))

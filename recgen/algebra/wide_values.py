@@ -16,8 +16,8 @@ import numpy as np
 import sympy
 
 from recgen.algebra import precise
-from recgen.algebra.program import Concat, Contract, Flatten, Largest, Node, Rename, Slice, Swap, Unflatten, Wave
-from recgen.algebra.widths import POSITION, Matmul, Outer, Rotate, Softmax, Total, Wide
+from recgen.algebra.program import Cast, Concat, Contract, Flatten, Largest, Node, Rename, Slice, Swap, Unflatten, Wave
+from recgen.algebra.widths import POSITION, Matmul, Outer, Rotate, Softmax, Total, Turn, Twice, Wide
 from recgen.algebra.widths import Concat as Joined
 from recgen.spec.model import PAIR
 
@@ -34,7 +34,7 @@ def wide_value(node: Node, args: Sequence[Array], sizes: Sizes) -> Array:
     """The value of a node from those of its arguments; dimensions are the nodes' axes, in their order."""
     op = node.op
     x = args[0]
-    if isinstance(op, Rename):
+    if isinstance(op, Cast | Rename):
         return x
     if isinstance(op, Swap):
         return _quarter_turn(np.moveaxis(x, node.axes.index(op.axis), -1), node, op.axis)
@@ -155,6 +155,11 @@ def _vector(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Any:
     if isinstance(expr, Rotate):
         return _turned(_vector(expr.args[0], at), expr.args[1], at)
     args = [_vector(a, at) for a in expr.args]
+    if isinstance(expr, Twice):
+        return np.concatenate([args[0], args[0]])
+    if isinstance(expr, Turn):
+        turned = args[0] * np.frompyfunc(mpmath.expj, 1, 1)(args[1] * args[2])
+        return np.array([x.real for x in turned] + [x.imag for x in turned], dtype=object)
     if isinstance(expr, Total):
         return functools.reduce(operator.add, args[0])
     if isinstance(expr, Softmax):

@@ -76,6 +76,20 @@ class Rotate(Wide):
     spelled = "rotate"
 
 
+class Twice(Wide):
+    """twice(x): all of x, and all of it again."""
+
+    nargs = 1
+    spelled = "twice"
+
+
+class Turn(Wide):
+    """turn(z, rate, position): z · e^{i · position · rate} of complex z, all real parts and then all imaginary ones."""
+
+    nargs = 3
+    spelled = "turn"
+
+
 def l2norm(x: Expr) -> Expr:
     """x / sqrt(Σ x² + 1e-6)."""
     return x / (Total(x**2) + Integer(10) ** -6) ** (Integer(1) / 2)
@@ -107,6 +121,8 @@ def width(expr: Expr, widths: Widths) -> Expr | None:
         return axes[0] if axes else None
     if isinstance(expr, Rotate):
         return width(expr.args[0], widths)
+    if isinstance(expr, Turn | Twice):
+        return 2 * width(expr.args[0], widths)
     below = [width(arg, widths) for arg in expr.args]
     if isinstance(expr, Total | Largest | Softmax | Outer):
         if None in below:
@@ -137,4 +153,4 @@ def is_wide(expr: Expr) -> bool:
 
 
 def changes_width(expr: Expr) -> bool:
-    return expr.has(Matmul, Concat, Outer)
+    return expr.has(Matmul, Concat, Outer, Turn, Twice)

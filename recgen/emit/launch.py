@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from recgen.algebra.program import Leaf, Node, topological
+from recgen.algebra.program import Cast, EveryToken, Leaf, Node, topological
 from recgen.plan.kernels import Kernel, Plan, Store
 from recgen.plan.order import Compute, statements
+from recgen.spec.model import Tensor
 
 from .naming import Names
 from .notes import Note
+from .sizes import size_setup
 from .torch_program import TorchText
 from .triton_lines import KernelText, kernel_text
 
@@ -140,11 +142,17 @@ def _is_given(node: Node) -> bool:
     return isinstance(node.op, Leaf) and node.op.kind != "index"
 
 
-def given_lines(plan: Plan, like: str) -> tuple[list[str], list[str]]:
+def given_lines(plan: Plan, tensors: Sequence[Tensor]) -> tuple[list[str], list[str]]:
     """The token values that kernels take ready-made, in torch; and the names of the tensors that they are made from."""
     nodes = list(plan.given)
     leaves = [n.op.name for n in topological(nodes) if isinstance(n.op, Leaf) and n.op.kind in ("input", "param")]
-    return _torch_lines(nodes, like, {})[0], list(dict.fromkeys(leaves))
+    repeats = any(isinstance(n.op, EveryToken) for n in topological(nodes))
+    first = tensors[0].name
+    sources = list(dict.fromkeys([first, *leaves] if repeats or not leaves else leaves))  # `first` has the tokens
+    like = first if first in sources else sources[0]
+    setup = size_setup(nodes, sorted(tensors, key=lambda t: t.name not in sources), like)
+    sources += [t.name for t in tensors if t.name not in sources and any(f"{t.name}.shape" in line for line in setup)]
+    return setup + _torch_lines(nodes, like, {})[0], sources
 
 
 def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:
@@ -157,8 +165,8 @@ def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:
             kernel = next(k for k in plan.backward if s in k.stores)
             over = (0, 1) if s.over_time and kernel.tile not in s.node.axes else 0
             parts.append(s.name if s.kind == "part" else f"{s.name}.sum({over})")
-        lines.append(f"{_sum_name(node)} = {' + '.join(parts)}")
-    known = {node: _sum_name(node) for node in e.sums}
+        lines.append(f"{_sum_name(node, stores)} = {' + '.join(parts)}")
+    known = {node: _sum_name(node, stores) for node, stores in e.sums.items()}
     known |= {n: n.name for n in plan.given}
     inputs = {n.op.name for n in topological(e.outputs.values(), set(known)) if _is_input(n)}
     lines += [f"{name} = {name}.float()" for name in sorted(inputs)]
@@ -170,8 +178,16 @@ def _is_input(node: Node) -> bool:
     return isinstance(node.op, Leaf) and node.op.kind == "input"
 
 
-def _sum_name(node: Node) -> str:
-    return node.name or node.args[0].name
+def given_doc(plan: Plan) -> str:
+    """Why kernels take token values ready-made."""
+    if any(isinstance(n.op, Cast | EveryToken) for n in topological(plan.given)):
+        return "What kernels load ready-made, in float32: features that turn or repeat from token to token."
+    reason = "every feature of it depends on a token's whole vector"
+    return f"What kernels cannot compute tile by tile, in float32: {reason}."
+
+
+def _sum_name(node: Node, stores: Sequence[Store]) -> str:
+    return node.name or node.args[0].name or f"{stores[0].name}_sum"
 
 
 def _torch_lines(nodes: list[Node], like: str, known: Mapping[Node, str]) -> tuple[list[str], Names]:

@@ -18,13 +18,14 @@ from recgen.algebra.derive import Derivation
 from recgen.algebra.mathtext import module_equations
 from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence, StateRule
+from recgen.algebra.widths import Rotate
 from recgen.plan.kernels import Plan
 from recgen.resources import templates_dir
 from recgen.spec.model import SIZES, Spec, Tensor
 
 from .initial import operator_context
 from .kernel_helpers import helper_sources
-from .launch import Launch, epilogue_lines, given_lines, kernel_contexts, prologue_lines
+from .launch import Launch, epilogue_lines, given_doc, given_lines, kernel_contexts, prologue_lines
 from .layout import Layout
 from .maxima import maxima_context, maximum_layout
 from .notes import Note, Notes
@@ -32,7 +33,7 @@ from .python_expr import PythonPrinter
 from .recurrent import recurrent_kernel
 from .reference import Reference, reference
 from .scan_module import scan_context, scan_writers
-from .sizes import feature_letter, feature_width, size_setup
+from .sizes import feature_letter, feature_width, launch_shapes, size_setup
 from .torch_lines import TorchWriter, backward_lines, forward_lines
 from .total_module import FORMS_OF_TOTALS, halves, totals_kept
 
@@ -132,6 +133,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "params": repr({t.name: t.layout for t in spec.params}),
         "rotates": rec.rotates,
         "scaled": rec.scaled,
+        "turns_pairs": any(q.expr.has(Rotate) for q in rec.quantities.values()),
         "feature_letter": feature_letter(rec),
         "feature_width": feature_width(rec),
         "extras": ", ".join(extras),
@@ -156,6 +158,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
             f"[{axes.replace(' ', ', ')}]."
             for name, axes in maximum.items()
         ]
+        + complex_state_doc(rec)
         + [f"{name}: how many tokens it has seen [{axes}]." for name, axes in position.items()],
         "state_names": states,
         "state_fields": [*(rule.field for rule in rec.states), *maximum, *position],
@@ -183,7 +186,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "backward_lines": backward.lines,
         "backward_results": [backward.text.use(grads[f"d_{n}"]) for n in names],
         **(
-            scan_context(spec, rec, plan, note, value)
+            scan_context(spec, rec, plan, note, value, extras)
             if scans
             else {
                 "state_ends": [f"{s}_end" for s in states],
@@ -228,7 +231,7 @@ def _kernel_context(
     home = states[0] if states else "grid"  # what float32 buffers are made like
     kernels, launches, helpers = kernel_contexts(plan, note, value, home, features)
     ahead = 1 if plan.sums is None else 2  # launches of the forward pass
-    given, given_from = given_lines(plan, tensors[0].name)
+    given, given_from = given_lines(plan, tensors)
     given_names = [n.name for n in plan.given]
     recurrent, recurrent_launch = None, None
     if plan.sums is None:
@@ -238,9 +241,7 @@ def _kernel_context(
     prologue, heads = prologue_lines((*sums, plan.forward, *plan.backward), tensors[0].name)
     epilogue, late = epilogue_lines(plan, home)
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, home)
-    key, val = (next(t.name for t in spec.inputs if axis in t.axes) for axis in "KV")
-    key = given_names[0] if given_names else key
-    widths = [key, *([val] if val != key else [])]
+    shapes = launch_shapes(spec, states[0] if states else "", given_names)
     products = [
         t.name
         for t in spec.inputs
@@ -248,26 +249,26 @@ def _kernel_context(
     ]
     setup = [
         *([f"{', '.join(given_names)} = _given({', '.join([*given_from, *extras])})"] if given else []),
-        f"grid = _Grid(offsets, {f'{states[0]}.shape[0], ' if states else ''}{', '.join(widths)})",
+        f"grid = _Grid(offsets, {f'{states[0]}.shape[0], ' if states else ''}{', '.join(shapes.names)})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
         *size_setup(heads, tensors, home),
         *prologue,
     ]
     names = {
-        "V": f"V = {val}.shape[-1]",
+        "V": f"V = {shapes.value}",
         "rows": "rows = batch * T",
         "sequences": f"sequences = {home}.shape[0]",
         "pieces": "pieces = grid.pieces",
         "tiles_m": 'tiles_m = grid.tiles["m"]',
         "tiles_v": 'tiles_v = grid.tiles["v"]',
-        "products": f"products = _products(({', '.join(products)}))",
+        "products": f"products = _products(({', '.join(products)}{',' * (len(products) == 1)}))",
     }
 
     def complete(lines: list[str], body: str) -> list[str]:
         extra = [text for name, text in names.items() if re.search(rf"\b{name}\b", body)]
         needed = " ".join([body, *extra])
         sizes = [a if re.search(rf"\b{a}\b", needed) else "_" for a in ("batch", "T", "H", features)]
-        shape = [f"{', '.join(sizes)} = {key}.shape"] if set(sizes) != {"_"} else []
+        shape = [f"{', '.join(sizes)} = {shapes.key}"] if set(sizes) != {"_"} else []
         return [*lines, *shape, *extra]
 
     def text_of(ls: list[Launch]) -> str:
@@ -285,15 +286,15 @@ def _kernel_context(
         "launch_setup_recurrent": [] if recurrent is None else complete(setup, text_of([recurrent_launch])),
         "forward_launches": launches[:ahead],
         "backward_launches": launches[ahead:],
-        "shape_inputs": ", ".join(widths),
-        "shape_dtypes": ", ".join(f"{w}.dtype" for w in widths) + ("," if len(widths) == 1 else ""),
-        "key_source": key,
-        "key_shape": f"{key}.shape",
-        "value_shape": f"{val}.shape[-1]",
+        "shape_inputs": ", ".join(shapes.names),
+        "shape_dtypes": ", ".join(f"{w}.dtype" for w in shapes.inputs) + ("," if len(shapes.inputs) == 1 else ""),
+        "key_source": shapes.inputs[0],
+        "key_shape": shapes.key,
+        "value_shape": shapes.value,
         "given_lines": given,
+        "given_doc": given_doc(plan),
         "given_names": given_names,
         "given_from": given_from,
-        "given_setup": size_setup(plan.given, tensors, tensors[0].name),
         "launch_setup": complete(setup, text_of(launches[:ahead])),
         "launch_setup_backward": complete(setup + late_sizes, text_of(launches[ahead:])),
         "epilogue": epilogue,
@@ -317,6 +318,13 @@ def extra_arguments(rec: Recurrence) -> list[str]:
 
 def _state_words(rule: StateRule) -> str:
     return STATE_WORDS[rule.field] if "m" in rule.axes else "the sum of decayed values"
+
+
+def complex_state_doc(rec: Recurrence) -> list[str]:
+    """How the features of a state with a complex decay are a complex state."""
+    if rec.complex_step is None:
+        return []
+    return ["   The complex state is exp(i (position - 1) angle) (S[:, :, :K] + i S[:, :, K:])."]
 
 
 def _axes_context(layout: Layout, scans: bool, total: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import sympy
 
-from recgen.algebra.chunkwise import token_value
+from recgen.algebra.chunkwise import repeated, token_value
 from recgen.algebra.features import is_elementwise
 from recgen.algebra.program import Graph, Leaf, Node, topological
 from recgen.algebra.recurrence import Recurrence, steady_update
@@ -29,8 +29,9 @@ def recurrent_kernel(
 ) -> tuple[KernelContext, Launch, set[str]]:
     """The kernel, its launch (with the buffers of the chunk form's forward launch), and the helpers it calls."""
     graph = Graph()
-    nodes = {q.name: token_value(graph, q, rec, name="" if is_wide(q.expr) else q.name)
+    nodes = {q.name: token_value(graph, q, rec, name="" if is_wide(q.expr) and not rec.scans else q.name)
              for q in rec.quantities.values()}
+    nodes = nodes if rec.scans else {name: repeated(graph, name, n) for name, n in nodes.items()}
     names = Names(graph, nodes.values(), taken=("scale", "t", "at"))
     names.set({n: n.name for n in nodes.values() if not is_elementwise(n)})
     names.set(sizes_as_numbers(graph))

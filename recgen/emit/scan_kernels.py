@@ -44,7 +44,7 @@ class TokenKernel:
         self.again = [c for c in states if c.start in kernel.edges]
         roots = [*kernel.roots(), *self._again_roots()]
         log = log_decay_of(kernel.carries[0])
-        self.nodes = topological([*roots, *([log] if log is not None else [])])
+        self.nodes = topological([*roots, *([log] if log is not None else [])], set(kernel.kept))
         self.names = Names(self.nodes, taken=TAKEN, alias=same_value)
         self.names.set(sizes_as_numbers(self.nodes))
         self.text = TritonText(self.names, hidden="st")
@@ -64,8 +64,9 @@ class TokenKernel:
         k, out, layout = self.kernel, self.out, self.layout
         self._load_head_values()
         self._start()
-        known = {*(c.start for c in k.carries), *k.edges}
-        self._load_tokens(topological([*k.roots(), *self._log()]), out.inside)
+        given = set(k.kept)
+        known = {*(c.start for c in k.carries), *k.edges, *given}
+        self._load_tokens(topological([*k.roots(), *self._log()], given), out.inside)
         self._compute([s.node for s in k.stores], known, out.inside)
         for s in k.stores:
             self._store(s)
@@ -73,8 +74,8 @@ class TokenKernel:
         if self.alone:
             self._finish_alone()
         if k.edges:
-            self._load_tokens(topological(self._again_roots()), out.again)
-            self._advance(self.again, set(k.edges), out.again)
+            self._load_tokens(topological(self._again_roots(), given), out.again)
+            self._advance(self.again, {*k.edges, *given}, out.again)
         out.helpers |= self.text.helpers
         body = "\n".join((*out.before, *out.again, *out.inside, *out.after))
         out.helpers |= {h for h in ("_load", "_store") if f"{h}(" in body}
@@ -100,7 +101,8 @@ class TokenKernel:
 
     def _load_head_values(self) -> None:
         """Values that are the same for every token: loaded once."""
-        read = {a for n in self.nodes if n.level != "head" for a in n.args if a.level == "head"}
+        computed = [n for n in self.nodes if n.level != "head" and n not in self.kernel.kept]
+        read = {a for n in computed for a in n.args if a.level == "head"}
         for n in (n for n in self.nodes if n in read and not is_constant(n)):
             name = self.names.get(n)
             if is_scalar(n):
@@ -112,11 +114,11 @@ class TokenKernel:
 
     def _load_tokens(self, needed: Iterable[Node], lines: list[str]) -> None:
         for n in needed:
-            if isinstance(n.op, Leaf) and n.level == "token":
-                axes = tile_axes(n, "st")
-                if n.op.name not in self.out.pointers:
-                    self.out.pointers.append(n.op.name)
-                lines.append(f"{n.op.name} = {self.layout.load(f'{n.op.name}_ptr', 'at', axes)}")
+            if n.level == "token" and (isinstance(n.op, Leaf) or n in self.kernel.kept):
+                name, axes = self.names[n], tile_axes(n, "st")
+                if name not in self.out.pointers:
+                    self.out.pointers.append(name)
+                lines.append(f"{name} = {self.layout.load(f'{name}_ptr', 'at', axes)}")
 
     def _start(self) -> None:
         """The carried values at the chunk's edge, and zeros for what is summed over its tokens."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from recgen.algebra.recurrence import Recurrence
@@ -11,12 +12,12 @@ from recgen.plan.kernels import Plan, Store
 from recgen.spec.model import Spec
 
 from .kernel_helpers import helper_sources
-from .launch import epilogue_lines, prologue_lines
+from .launch import epilogue_lines, given_doc, given_lines, prologue_lines
 from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
 from .scan_kernels import scan_kernels
-from .sizes import size_setup
+from .sizes import Shapes, feature_letter, launch_shapes, size_setup
 from .torch_program import is_scalar
 from .torch_scan import ScanWriter, segment_backward, segment_forward
 from .triton_program import broadcast
@@ -27,7 +28,9 @@ def scan_writers(plan: Plan, note: Note, first: str) -> tuple[ScanWriter, ScanWr
     return segment_forward(plan.program, note, first), segment_backward(plan.program, plan.adjoint, note, first)
 
 
-def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str) -> dict[str, Any]:
+def scan_context(
+    spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str, extras: Sequence[str]
+) -> dict[str, Any]:
     layout, tensors = Layout.of(rec), (*spec.inputs, *spec.params)
     state = rec.states[0].name
     kernels, launches, helpers = scan_kernels(plan, layout, note)
@@ -35,26 +38,29 @@ def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str
     prologue, heads = prologue_lines((*plan.alone, plan.forward, *plan.backward), tensors[0].name)
     epilogue, late = epilogue_lines(plan, tensors[0].name)
     backward = plan.backward[0]
-    widths = _holders(spec, layout)
+    given_text, given_from = given_lines(plan, tensors)
+    given_names = [n.name for n in plan.given]
+    shapes, features = _shapes_of(spec, layout, state, given_names), feature_letter(rec)
     setup = [
-        f"grid = _Grid(SIZE, offsets, {state}.shape[0], {', '.join(widths)})",
+        *([f"{', '.join(given_names)} = _given({', '.join([*given_from, *extras])})"] if given_names else []),
+        f"grid = _Grid(SIZE, offsets, {state}.shape[0], {', '.join(shapes.names)})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
         *size_setup([n for n in heads if not is_scalar(n)], tensors, state),
         *prologue,
     ]
-    buffers = [f"{s.name} = {_buffer(s, layout, value, state)}" for s in backward.stores]
+    buffers = [f"{s.name} = {_buffer(s, layout, features, value, state)}" for s in backward.stores]
     given = {"rows": "rows", "slots": "grid.chunks", "first_slot": "first_slot"}
     numbers = [
         [*launch.scalars, *(given[a] for a in kernel.arguments if a in given)]
         for kernel, launch in zip(kernels[2:], launches[2:], strict=True)
     ]
-    output = f"o = {_buffer(plan.forward.stores[0], layout, value, state)}"
+    output = f"o = {_buffer(plan.forward.stores[0], layout, features, value, state)}"
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, state)
 
     def complete(lines: list[str], body: list[str], size: str) -> list[str]:
         lines = [line.replace("SIZE", size) for line in lines]
         text = "\n".join([*lines[1:], *body])
-        return [*lines, *_shapes(layout, widths, text)]
+        return [*lines, *_sizes(layout, features, shapes, text)]
 
     launched = [*launches[3].pointers, *numbers[1], *buffers]
     whole = f"max(1, {tensors[0].name}.shape[1])"
@@ -67,6 +73,10 @@ def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str
         "launches": launches,
         "kept": [],
         "edges": max(len(k.edges) for k in (plan.alone[1], backward)),
+        "given_lines": given_text,
+        "given_doc": given_doc(plan),
+        "given_names": given_names,
+        "given_from": given_from,
         "token_row": "t * H + head" if layout.heads else "t",
         "launch_setup": complete(setup, [output], "size"),
         "launch_setup_recurrent": complete(setup, [output], whole),
@@ -76,51 +86,54 @@ def scan_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str
         "backward_numbers": ["".join(f"{n}, " for n in given_now) for given_now in numbers],
         "epilogue": epilogue,
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
-        "shape_inputs": ", ".join(widths),
-        "key_shape": f"{widths[0]}.shape",
-        "value_shape": f"{widths[-1]}.shape[-1]" if layout.heads else f"{widths[-1]}.shape",
+        "shape_inputs": ", ".join(shapes.names),
+        "key_source": shapes.inputs[0],
+        "key_shape": shapes.key,
+        "value_shape": shapes.value,
         "totals_shape": _totals_shape(plan, layout, state),
         "hand_over": _hand_over(plan, layout),
         "hand_over_arguments": [*layout.counts, *(f"{c}: tl.constexpr" for c in layout.constants)],
-        **_segment_context(spec, rec, plan),
+        **_segment_context(spec, rec, extras),
     }
 
 
-def _segment_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
+def _segment_context(spec: Spec, rec: Recurrence, extras: Sequence[str]) -> dict[str, Any]:
     """The arguments and results of the functions of one segment of time."""
-    states, tracks = [rule.name for rule in rec.states], [f"{n}[:, part]" for n in rec.tracks]
+    states = [rule.name for rule in rec.states]
     inputs, params = ([t.name for t in group] for group in (spec.inputs, spec.params))
     return {
         "forward_ends": [f"{s}_states[:, -1]" for s in states],
         "backward_ends": [f"d_{s}_states[:, 0]" for s in states],
-        "segment_arguments": [*(f"{n}[:, part]" for n in inputs), *params, *(["scale"] if rec.scaled else []), *tracks],
+        "segment_arguments": [*(f"{n}[:, part]" for n in inputs), *params,
+                              *(n if n == "scale" else f"{n}[:, part]" for n in extras)],
         "segment_gradients": [*(f"d_{n}[:, part]" for n in inputs), *(f"d_{n}_part" for n in params)],
     }
 
 
-def _holders(spec: Spec, layout: Layout) -> list[str]:
-    """The first inputs that have the widths' axes."""
-    found = [next(t.name for t in spec.inputs if w in t.axes) for w in layout.letters.values()]
-    return list(dict.fromkeys(found))
+def _shapes_of(spec: Spec, layout: Layout, state: str, given: Sequence[str]) -> Shapes:
+    if layout.heads:
+        return launch_shapes(spec, state, given)
+    first = next(t.name for t in spec.inputs if "D" in t.axes)
+    return Shapes((first,), (first,), f"{first}.shape", f"{first}.shape")
 
 
-def _shapes(layout: Layout, widths: list[str], text: str) -> list[str]:
-    """The sizes that a launch refers to, read off the inputs."""
+def _sizes(layout: Layout, features: str, shapes: Shapes, text: str) -> list[str]:
+    """The sizes that a launch refers to. features: the letter of the feature width."""
     extra = []
     if re.search(r"\brows\b", text):
         extra.append("rows = batch * T")
     if layout.heads and re.search(r"\bV\b", text):
-        extra.append(f"V = {widths[-1]}.shape[-1]")
-    letters = ("batch", "T", "H", "K") if layout.heads else ("batch", "T", "CHANNELS")
+        extra.append(f"V = {shapes.value}")
+    letters = ("batch", "T", "H", features) if layout.heads else ("batch", "T", "CHANNELS")
     names = [a if re.search(rf"\b{a}\b", "\n".join([text, *extra])) else "_" for a in letters]
-    shape = [f"{', '.join(names)} = {widths[0]}.shape"] if set(names) != {"_"} else []
+    shape = [f"{', '.join(names)} = {shapes.key}"] if set(names) != {"_"} else []
     return [*shape, *extra]
 
 
-def _buffer(s: Store, layout: Layout, value: str, state: str) -> str:
+def _buffer(s: Store, layout: Layout, features: str, value: str, state: str) -> str:
     """Where a kernel's result goes."""
     heads = ["H"] if layout.heads else []
-    widths = [layout.widths[a] for a in s.node.axes if a != "t"]
+    widths = [features if a == "m" else layout.widths[a] for a in s.node.axes if a != "t"]
     if s.kind == "output":
         shape = ", ".join(["batch", "T", *heads, *widths])
         return f"torch.empty_like({s.name[2:]})" if s.name.startswith("d_") else f"{value}.new_empty({shape})"

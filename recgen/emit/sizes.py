@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import sympy
 
@@ -10,7 +11,7 @@ from recgen.algebra.program import Concat, Leaf, Node, Op, Slice, Unflatten, top
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.widths import changes_width, width
 from recgen.spec.axes import widths_of
-from recgen.spec.model import SIZES, Tensor
+from recgen.spec.model import SIZES, Spec, Tensor
 
 from .naming import is_uniform
 from .python_expr import PythonPrinter
@@ -49,6 +50,31 @@ def _extent(axis: str, tensors: Sequence[Tensor]) -> str:
     """The size of an axis, read off the first tensor that has it; counted from the end, so that it holds per token."""
     holder = next(t for t in tensors if axis in t.axes)
     return f"{holder.name}.shape[{holder.axes.index(axis) - len(holder.axes)}]"
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What the sizes of a launch are read off: `names` are the tensors that this takes, `inputs` those that are no
+    state. `key` is batch, T, H and feature width, `value` the value width."""
+
+    names: tuple[str, ...]
+    inputs: tuple[str, ...]
+    key: str
+    value: str
+
+
+def launch_shapes(spec: Spec, state: str, given: Sequence[str]) -> Shapes:
+    """The first inputs with these widths, or features that are given; a width that no input has is the state's."""
+    key, value = (next((t.name for t in spec.inputs if t.axes == ("B", "T", "H", a)), "") for a in "KV")
+    key = given[0] if given else key
+    inputs = tuple(dict.fromkeys(name for name in (key, value) if name)) or (spec.inputs[0].name,)
+    names = inputs if key and value else (*inputs, state)
+    return Shapes(
+        names,
+        inputs,
+        f"{key}.shape" if key else f"(*{inputs[0]}.shape[:3], {state}.shape[2])",
+        f"{value}.shape[-1]" if value else f"{state}.shape[-1]",
+    )
 
 
 def feature_letter(rec: Recurrence) -> str:

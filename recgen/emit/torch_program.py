@@ -14,9 +14,11 @@ from recgen.algebra.program import (
     Accumulate,
     Add,
     Between,
+    Cast,
     Concat,
     Contract,
     Count,
+    EveryToken,
     Flatten,
     Largest,
     Leaf,
@@ -83,6 +85,8 @@ class TorchText:
         tail = "".join(", :" if a in own else ", None" for a in target)
         if node.level == "head" and like.level == "chunk":
             return f"{atom(text)}[:, None{tail}]"
+        if is_position(node):
+            return f"{text}[..., None{tail}]"
         return text if own == target else f"{atom(text)}[...{tail}]"
 
     @singledispatchmethod
@@ -209,6 +213,16 @@ class TorchText:
         return f"_swap({self.use(node.args[0])})"
 
     @_text.register
+    def _(self, op: Cast, node: Node) -> str:
+        x = atom(self.use(node.args[0]))
+        return f"{x}.double()" if op.double else f"{x}.to({self.like}.dtype)"
+
+    @_text.register
+    def _(self, op: EveryToken, node: Node) -> str:
+        (x,) = node.args
+        return f"{atom(self.use(x))}.expand(*{self.like}.shape[:2], {', '.join(['-1'] * len(node.axes))})"
+
+    @_text.register
     def _(self, op: Wave, node: Node) -> str:
         self.helpers.add("_wave")
         position, rate = map(self.use, node.args)
@@ -234,6 +248,11 @@ class TorchText:
 def _size(expr: sympy.Expr) -> str:
     """A width as Python arithmetic on the sizes."""
     return PythonPrinter({s: s.name for s in expr.free_symbols}).text(expr)
+
+
+def is_position(node: Node) -> bool:
+    """Whether the node is the position of each token, which is the same for all heads and has no axis for them."""
+    return isinstance(node.op, Leaf) and node.op.kind == "position"
 
 
 def is_scalar(node: Node) -> bool:

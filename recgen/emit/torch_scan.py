@@ -30,7 +30,7 @@ from recgen.algebra.scan import log_decay_of
 from .naming import Names, atom, is_constant
 from .notes import Note
 from .torch_lines import TorchWriter
-from .torch_program import TorchText, is_scalar
+from .torch_program import TorchText, is_position, is_scalar
 
 
 def same_value(node: Node) -> bool:
@@ -46,7 +46,8 @@ class TokenText(TorchText):
         own, target = ([a for a in n.axes if a != "t"] for n in (node, like))
         if is_scalar(node) or own == target:
             return text
-        return f"{atom(text)}[..., {', '.join(':' if a in own else 'None' for a in target)}]"
+        head = "None, " if is_position(node) else ""
+        return f"{atom(text)}[..., {head}{', '.join(':' if a in own else 'None' for a in target)}]"
 
     @singledispatchmethod
     def _text(self, op: Op, node: Node) -> str:
@@ -66,7 +67,7 @@ class TokenText(TorchText):
 
     @_text.register
     def _(self, op: Contract, node: Node) -> str:
-        return self._summed(node.args, node)
+        return self._summed(node.args, node) if node.level == "chunk" else super()._text(op, node)
 
     @_text.register
     def _(self, op: Reduce, node: Node) -> str:

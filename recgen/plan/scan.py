@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from recgen.algebra.program import Accumulate, Add, Carry, Node, Program, topological
+from recgen.algebra.features import is_elementwise
+from recgen.algebra.program import Accumulate, Add, Carry, Leaf, Map, Node, Program, Reduce, Row, Unrow, topological
 from recgen.algebra.scan import log_decay_of
 
 from .check import PlanError
@@ -28,63 +29,78 @@ def scan(program: Program, adjoint: Program) -> tuple[tuple[Kernel, ...], Kernel
     states, gradients = program.carries, adjoint.carries
     if len({(log_decay_of(c), c.axes) for c in states}) > 1:
         raise PlanError("the carried values have different axes or decays, and chunks are handed over in one way")
+    given = _given(program, adjoint)
+
+    def kernel(name: str, purpose: str, carries: Carries, stores: tuple[Store, ...] = ()) -> Kernel:
+        """A kernel with what it reads: values that are given, and states before each token where it walks backwards."""
+        results = [*(s.node for s in stores), *_steps(carries)]
+        needed = topological(results, set(given))
+        again = [c for c in states if carries is gradients and c.start in needed]
+        used = topological([*results, *_steps(again)], set(given))
+        kept, edges = tuple(n for n in given if n in used), tuple(c.start for c in again)
+        return Kernel(name, purpose, TILE, carries is gradients, carries, stores, kept, edges, stores_ends=bool(stores))
+
+    stores, epilogue = _results(adjoint, given)
     alone = (
-        _run_from_nothing("_scan_ends", "where the chunks end that start from nothing, and their log-decay", states),
-        _run_from_nothing("_scan_ends_backward", "the same of the state's gradient, backwards", gradients, states),
+        kernel("_scan_ends", "where the chunks end that start from nothing, and their log-decay", states),
+        kernel("_scan_ends_backward", "the same of the state's gradient, backwards", gradients),
     )
     outputs = (Store("o", program.outputs["o"], "output"),)
-    forward = Kernel("_scan_forward", "outputs of a chunk from the state at its start", TILE, False, states, outputs)
-    stores, epilogue = _results(adjoint)
-    backward = Kernel(
-        "_scan_backward",
-        "gradients of a chunk from the state at its start and the state's gradient at its end",
-        TILE,
-        True,
-        gradients,
-        stores,
-        edges=_read_states(states, [*(s.node for s in stores), *_steps(gradients)]),
-    )
-    return alone, forward, (backward,), epilogue
+    forward = kernel("_scan_forward", "outputs of a chunk from the state at its start", states, outputs)
+    purpose = "gradients of a chunk from the state at its start and the state's gradient at its end"
+    return alone, forward, (kernel("_scan_backward", purpose, gradients, stores),), epilogue
 
 
-def _run_from_nothing(name: str, purpose: str, carries: Carries, of: Carries = ()) -> Kernel:
-    """The run of some carried values; of the gradients `of` carried values, backwards."""
-    edges = _read_states(of, _steps(carries))
-    return Kernel(name, purpose, TILE, bool(of), carries, (), edges=edges, stores_ends=False)
-
-
-def _steps(carries: Carries) -> list[Node]:
+def _steps(carries: Iterable[Carry]) -> list[Node]:
     return [n for c in carries for n in (c.decay, c.write) if n is not None]
 
 
-def _read_states(states: Carries, results: Iterable[Node]) -> tuple[Node, ...]:
-    """The states before each token that a walk backwards needs: a normalizer's gradient depends on what was read."""
-    needed = topological(results)
-    return tuple(c.start for c in states if c.start in needed)
+def _given(*programs: Program) -> tuple[Node, ...]:
+    """The token values that no tile can compute, such as a feature map over the whole width."""
+    rows = (n.args[0] for p in programs for n in p.nodes() if isinstance(n.op, Row) and n.args[0].level == "token")
+    return tuple(dict.fromkeys(n for n in rows if not is_elementwise(n)))
 
 
-def _results(adjoint: Program) -> tuple[tuple[Store, ...], Epilogue]:
+def _results(adjoint: Program, given: tuple[Node, ...]) -> tuple[tuple[Store, ...], Epilogue]:
     """What the backward kernel stores: whole gradients, one part per tile, and sums over a chunk's tokens."""
     stores: list[Store] = []
     sums: dict[Node, tuple[Store, ...]] = {}
     late: dict[str, Node] = {}
     partial = partial_values(adjoint.outputs.values(), TILE, ())
     for name, out in adjoint.outputs.items():
-        if out.level == "token" and out not in partial:
+        handed_back = _handed_back(out)
+        in_tiles = _in_tiles(out, {*handed_back, *given})
+        if out.level == "token" and out not in partial and in_tiles:
             stores.append(Store(name, out, "output"))
             continue
         late[name] = out
-        for n in [out] if out.level == "token" else _sums_over_time(out):
+        for n in _summed(out) if in_tiles else handed_back:
             if n not in sums:
                 if n not in partial and TILE not in n.axes:
                     raise PlanError(f"{n} is whole in every tile, and would be summed over them")
-                sums[n] = (Store(f"{n.name or name}_{'tiles' if n.level == 'token' else 'chunks'}", n, "partial"),)
+                called = n.name or (name if in_tiles else n.args[0].name)
+                sums[n] = (Store(f"{called}_{'tiles' if n.level == 'token' else 'chunks'}", n, "partial"),)
                 stores.extend(sums[n])
     return tuple(stores), Epilogue(sums, late)
 
 
-def _sums_over_time(out: Node) -> list[Node]:
-    """The sums over all tokens that a parameter's gradient is made of; a sum of such sums is one."""
+def _handed_back(out: Node) -> list[Node]:
+    """What a token's program hands to its gradients: values of the token, and sums over all tokens."""
+    return [n for n in topological([out]) if isinstance(n.op, Unrow) or isinstance(n.op, Accumulate)
+            and n.args[0].level == "chunk"]
+
+
+def _in_tiles(out: Node, known: set[Node]) -> bool:
+    """Whether a kernel can compute a gradient, or the sums over time that it is made of, from what it knows."""
+    ends = [out] if out.level == "token" else _summed(out)
+    return all(n in known or isinstance(n.op, Accumulate | Add | Leaf | Map | Reduce) for n in topological(ends, known))
+
+
+def _summed(out: Node) -> list[Node]:
+    """What tiles hold parts of: a token's gradient, or the sums over all tokens that a parameter's is made of; a sum of
+    such sums is one."""
+    if out.level == "token":
+        return [out]
 
     def summed(n: Node) -> bool:
         return isinstance(n.op, Accumulate) or isinstance(n.op, Add) and all(map(summed, n.args))

@@ -33,7 +33,7 @@ def show_plan(plan: Plan) -> str:
         lines += ["", "epilogue (torch)"]
         for node, stores in plan.epilogue.sums.items():
             parts = " + ".join(f"Σ over tiles of {s.name}" for s in stores)
-            lines.append(f"    {node.name or node.args[0].name} = {parts}")
+            lines.append(f"    {node.name or node.args[0].name or stores[0].name} = {parts}")
         lines += [f"    {equation(n)}" for n in plan.epilogue.outputs.values()]
     return "\n".join(lines)
 

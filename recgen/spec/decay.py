@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import sympy
 
-from recgen.algebra.functions import LogSigmoid, Sigmoid
+from recgen.algebra.complex_values import COMPLEX_LANGUAGE, is_complex, split
+from recgen.algebra.functions import LANGUAGE, Fn, LogSigmoid, Sigmoid
 from recgen.spec.axes import check_axes, tensors_in
 from recgen.spec.context import Context
 from recgen.spec.document import Scalar
@@ -50,13 +51,15 @@ def read_decay(context: Context, parts: DecayParts, tensors: Mapping[str, Tensor
         return None
     key, scalar = given
     path = (*parts.path, key)
-    expr = context.expression(scalar, _scope(parts, tensors))
+    expr = context.expression(scalar, _scope(parts, tensors, COMPLEX_LANGUAGE if key == "log" else LANGUAGE))
     if expr is None:
         return None
     if key == "value":
         expr = _log_of(context, path, expr)
-    sound = expr is not None and _check_kind(context, parts, path, expr, tensors)
-    if expr is None or not sound or not _check_per(context, parts, path, expr, tensors):
+    if expr is None or not _check_complex(context, parts, path, expr):
+        return None
+    sound = _check_kind(context, parts, path, expr, tensors)
+    if not sound or not _check_per(context, parts, path, expr, tensors):
         return None
     expr = Expr(expr.text, _stable(expr.tree), expr.at)
     return Decay(parts.type, parts.per, expr, parts.bounds)  # type: ignore[arg-type]
@@ -79,7 +82,7 @@ def _one_expression(context: Context, parts: DecayParts) -> tuple[str, Scalar] |
     return both[0] if both else None
 
 
-def _scope(parts: DecayParts, tensors: Mapping[str, Tensor]) -> Scope:
+def _scope(parts: DecayParts, tensors: Mapping[str, Tensor], functions: Mapping[str, Fn]) -> Scope:
     """A fixed decay uses h, H, K and numbers; a learned one parameters too; a gated one everything declared."""
     symbols: dict[str, sympy.Symbol] = {} if parts.per == "channel" else {"h": HEAD, "H": SIZES["H"], "K": SIZES["K"]}
     elsewhere = {
@@ -99,7 +102,7 @@ def _scope(parts: DecayParts, tensors: Mapping[str, Tensor]) -> Scope:
             elsewhere[name] = (reason, "write type: gated")
         else:
             symbols[name] = tensor.symbol
-    return Scope("the decay", symbols, elsewhere, parts.constants)
+    return Scope("the decay", symbols, elsewhere, parts.constants, functions)
 
 
 def _article(tensor: Tensor) -> str:
@@ -120,6 +123,22 @@ def _stable(tree: sympy.Expr) -> sympy.Expr:
         lambda node: isinstance(node, sympy.log) and isinstance(node.args[0], Sigmoid),
         lambda node: LogSigmoid(node.args[0].args[0]),
     )
+
+
+def _check_complex(context: Context, parts: DecayParts, path: tuple[str, ...], expr: Expr) -> bool:
+    """A complex decay has a real and an imaginary part for every key channel."""
+    if not is_complex(expr.tree):
+        return True
+    if parts.per != "key":
+        reason = f"a complex decay turns each key channel by its angle, and this one is declared per: {parts.per}"
+        context.refuse_at(path, reason, "write per: key")
+        return False
+    try:
+        split(expr.tree)
+    except ValueError as error:
+        context.refuse_at(path, str(error), "write it with + - * /, whole powers, exp and expm1")
+        return False
+    return True
 
 
 def _check_kind(

@@ -1,8 +1,8 @@
 """Syntax tree → sympy, for the names that are known where the expression stands.
 
 Nothing is evaluated: a number is an exact rational, a name is one of the scope's symbols, a function is one of the
-language's. What sympy could choke on (towers of powers, numbers without end, complex values) is refused before it is
-built.
+language's. What sympy could choke on (towers of powers, endless numbers, long products of complex values) is refused
+before it is built, and complex values are where a scope has none.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from fractions import Fraction
 import sympy
 from sympy import S
 
+from recgen.algebra.complex_values import COMPLEX_FUNCTIONS, is_complex, written_out
 from recgen.algebra.functions import COMPARISONS, LANGUAGE, Fn
 from recgen.spec import syntax
 from recgen.spec.effort import MAX_EXPONENT, check_arguments, check_effort
@@ -26,6 +27,7 @@ from recgen.spec.tokens import ExpressionError
 MAX_MAGNITUDE = 1e300
 MAX_BITS = 4096
 MAX_ARGUMENTS = 6
+MAX_COMPLEX_TERMS = 1000
 
 LINEARITY = (
     "the recurrence must be linear across time, so the state may enter no decay, weight, feature, query, key or value"
@@ -37,14 +39,14 @@ class Scope:
     """What an expression may use.
 
     what: the expression's own name, as in "the decay".
-    symbols: every name with its symbol.
+    symbols: every name with its symbol, or the expression that it stands for.
     elsewhere: names that exist, but not here → (reason, fix).
     constants: names that stand for numbers.
     functions: the functions by name.
     """
 
     what: str
-    symbols: Mapping[str, sympy.Symbol]
+    symbols: Mapping[str, sympy.Expr]
     elsewhere: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     constants: Mapping[str, Number] = field(default_factory=dict)
     functions: Mapping[str, Fn] = field(default_factory=lambda: LANGUAGE)
@@ -135,6 +137,8 @@ def _refuse_call(call: Call, scope: Scope) -> tuple[str, str] | None:
             return f"{name} is a value, not a function", f"write {name} * (…) for a product"
         if name in DRAWS:
             return f"{name} draws random numbers, which only an `init` may do", "use it in a parameter's init"
+        if name == "complex":
+            return f"{scope.what} is real", "complex values enter the log of a decay per key, and its query and key"
         close = near(name, scope.functions)
         functions = listing(sorted(scope.functions))
         return f"there is no function {name}", f"did you mean {close}?" if close else f"the functions are {functions}"
@@ -207,6 +211,7 @@ class _Builder:
                 return self._power(self.value(base), self.value(exponent), exponent)
             case Call(function=function, arguments=arguments):
                 values = self._arguments(function, arguments)
+                self._check_real(function, values, arguments)
                 check_arguments(node, values)
                 return self.scope.functions[function].build(*values)
         raise TypeError(f"not a value: {node!r}")
@@ -225,28 +230,49 @@ class _Builder:
         if exponent.is_number and abs(exponent) > MAX_EXPONENT:
             reason = f"the exponent is larger than {MAX_EXPONENT}"
             raise ExpressionError(node.start, node.end, reason, "write a smaller power, or exp(n * log(x))")
-        return base**exponent
+        if is_complex(base) and not exponent.is_Integer:
+            reason = "a complex value takes whole powers only: others have several branches"
+            raise ExpressionError(node.start, node.end, reason, "write a whole number, or exp(x * complex(a, b))")
+        power = base**exponent
+        if is_complex(power) and not is_complex(base) and not (is_complex(exponent) and base.is_positive):
+            reason, fix = "this is not a finite real number", "keep roots, logarithms and divisions defined"
+            if is_complex(exponent):
+                reason, fix = f"a complex power of {base}, which may be negative", "write exp(x * complex(a, b))"
+            raise ExpressionError(node.start, node.end, reason, fix)
+        return power
 
     def _arguments(self, function: str, nodes: tuple[Node, ...]) -> list[sympy.Basic]:
         if function == "where":
             return [self._condition(nodes[0]), *(self.value(node) for node in nodes[1:])]
         return [self.value(node) for node in nodes]
 
+    def _check_real(self, function: str, values: list[sympy.Basic], nodes: tuple[Node, ...]) -> None:
+        """Refuses complex arguments of all but the functions that take them."""
+        for value, node in zip(values, nodes, strict=True):
+            if is_complex(value) and function not in COMPLEX_FUNCTIONS:
+                fix = f"complex values go through + - * /, whole powers, {' and '.join(COMPLEX_FUNCTIONS)}"
+                raise ExpressionError(node.start, node.end, f"{function} takes real values, and this is complex", fix)
+
     def _condition(self, node: Node) -> sympy.Basic:
         if not isinstance(node, Compare):
             fix = "compare with <, <=, >, >=, == or !=, as in where(x > 0, a, b)"
             raise ExpressionError(node.start, node.end, "where needs a condition first", fix)
-        return COMPARISONS[node.operator](self.value(node.left), self.value(node.right))
+        sides = [self.value(node.left), self.value(node.right)]
+        self._check_real("a comparison", sides, (node.left, node.right))
+        return COMPARISONS[node.operator](*sides)
 
 
-_NOT_REAL = (S.ImaginaryUnit, S.ComplexInfinity, S.NaN, S.Infinity, S.NegativeInfinity)
+_NOT_FINITE = (S.ComplexInfinity, S.NaN, S.Infinity, S.NegativeInfinity)
 
 
 def _checked(tree: sympy.Expr, node: Node) -> sympy.Expr:
-    """The tree, when it is real and finite and its numbers have a size."""
+    """The tree, when it is finite and its numbers have a size."""
     span = (node.start, node.end)
-    if isinstance(node, (Power, Chain)) and tree.has(*_NOT_REAL):
+    if isinstance(node, (Power, Chain)) and tree.has(*_NOT_FINITE):
         raise ExpressionError(*span, "this is not a finite real number", "keep roots, logarithms and divisions defined")
+    if is_complex(tree) and written_out(tree) > MAX_COMPLEX_TERMS:
+        reason = f"the real part of this complex value would have more than {MAX_COMPLEX_TERMS} terms"
+        raise ExpressionError(*span, reason, "multiply fewer complex values")
     if tree.is_Pow and tree.exp.is_number and abs(tree.exp) > MAX_EXPONENT:
         raise ExpressionError(*span, f"the exponents multiply to more than {MAX_EXPONENT}", "write a smaller power")
     if tree.is_Rational:
@@ -254,7 +280,7 @@ def _checked(tree: sympy.Expr, node: Node) -> sympy.Expr:
             raise ExpressionError(*span, "this number is out of range", f"stay below {MAX_MAGNITUDE:g}")
     elif not tree.free_symbols and not is_random(tree):
         value = tree.evalf(15)
-        if not value.is_extended_real or not abs(value) < MAX_MAGNITUDE:
+        if not (value.is_extended_real or is_complex(tree)) or not abs(value) < MAX_MAGNITUDE:
             raise ExpressionError(*span, "this is not a finite real number in range", f"stay below {MAX_MAGNITUDE:g}")
     return tree
 

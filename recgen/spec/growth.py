@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recgen.algebra.bounds import Interval, bounds, undefined
+from recgen.algebra.complex_values import split
 from recgen.spec.axes import tensors_in
 from recgen.spec.context import Context
 from recgen.spec.model import HEAD, Decay
@@ -11,13 +12,17 @@ _ROUNDING = 1e-12
 
 
 def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors: dict) -> None:
-    """Adds a problem when the log-decay can be positive, or when the declared bounds cannot be right."""
-    wrong = undefined(decay.log.tree) if decay.bounds is None else ""
+    """Adds a problem when the log-decay can be positive, or when the declared bounds cannot be right.
+
+    Of a complex one it is the real part that lets the state grow or not.
+    """
+    log, angle = split(decay.log.tree)
+    wrong = undefined(angle) or (undefined(log) if decay.bounds is None else "")
     if wrong:
         context.refuse_at(path, f"the decay has no value there: {wrong}", "write a value that stays between 0 and 1")
         return
     try:
-        found = bounds(decay.log.tree)
+        found = bounds(log)
     except (ValueError, ArithmeticError, TypeError, NotImplementedError, RecursionError) as error:
         if decay.bounds is None:
             fix = "write it in a simpler way, or declare `bounds: [lo, 0]`"
@@ -30,7 +35,8 @@ def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors:
             context.refuse_at(path, reason, f"write bounds: [{found.lo:g}, {min(found.hi, 0.0):g}]")
     elif found.hi > _ROUNDING:
         wanted = "value" if path[-1] == "value" else "log"
-        reason = f"the log-decay can be positive, it lies in {found}: the state would grow without limit"
+        what = "real part of the log-decay" if angle != 0 else "log-decay"
+        reason = f"the {what} can be positive, it lies in {found}: the state would grow without limit"
         context.refuse_at(path, reason, _rewrite(decay, wanted, tensors))
     elif decay.type == "fixed" and not _finite_for_every_head(decay):
         context.refuse_at(path, "the log-decay is not a finite number for every head", "mind that h starts at 0")

@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 
 from recgen.algebra.bounds import undefined
+from recgen.algebra.complex_values import COMPLEX_LANGUAGE, is_complex, split
 from recgen.algebra.functions import LANGUAGE
 from recgen.algebra.widths import FEATURE_LANGUAGE, is_wide, width
 from recgen.spec.axes import check_axes, widths_of
@@ -32,8 +33,14 @@ NAMED_MAPS: dict[str, str] = {
 _WIDTH = {"query": "K", "key": "K", "value": "V"}
 
 
-def token_scope(what: str, tensors: Mapping[str, Tensor], state: str, decay: Decay | None) -> Scope:
-    """An expression of one token: inputs, parameters, the head index, the sizes, and the log-decay by its name."""
+def token_scope(
+    what: str, tensors: Mapping[str, Tensor], state: str, decay: Decay | None, may_turn: bool = False
+) -> Scope:
+    """An expression of one token: inputs, parameters, the head index, the sizes, and the log-decay by its name.
+
+    may_turn: whether it is complex under a complex decay.
+    """
+    turns = decay is not None and is_complex(decay.log.tree)
     symbols: dict[str, sympy.Expr] = {} if decay is None else {"log_decay": decay.log.tree}
     symbols |= {name: tensor.symbol for name, tensor in tensors.items()}
     if state == "matrix":
@@ -41,7 +48,10 @@ def token_scope(what: str, tensors: Mapping[str, Tensor], state: str, decay: Dec
     elsewhere = {}
     if "x" not in tensors:
         elsewhere["x"] = ("x is the argument of a feature map, and this is none", "use inputs and parameters")
-    return Scope(what, symbols, elsewhere)
+    if turns and not may_turn:
+        del symbols["log_decay"]
+        elsewhere["log_decay"] = (f"the log-decay is complex, and {what} is real", "use what it is made of")
+    return Scope(what, symbols, elsewhere, functions=COMPLEX_LANGUAGE if turns and may_turn else LANGUAGE)
 
 
 def read_role(
@@ -51,8 +61,13 @@ def read_role(
     if state == "vector" and role != "value":
         context.refuse(context.key_position(role), role, f"a vector state has no {role}", f"remove {role}")
         return None
-    expr = context.expression(scalar, token_scope(f"the {role}", tensors, state, decay))
+    expr = context.expression(scalar, token_scope(f"the {role}", tensors, state, decay, may_turn=role != "value"))
     if expr is None:
+        return None
+    try:
+        split(expr.tree)
+    except ValueError as error:
+        context.refuse_at((role,), str(error), "write it with + - * /, whole powers, exp and expm1")
         return None
     width = "D" if state == "vector" else _WIDTH[role]
     allowed = "BTD" if state == "vector" else f"BTH{width}"

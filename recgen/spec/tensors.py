@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sympy import Expr, pi
+
 from recgen.spec.context import Context
 from recgen.spec.expression import Scope
 from recgen.spec.initial import INITIAL
@@ -68,7 +70,7 @@ def _check_param_axes(context: Context, name: str, axes: Axes) -> None:
 
 
 def _init_scope(name: str, axes: Axes) -> Scope:
-    symbols = dict(SIZES)
+    symbols: dict[str, Expr] = {**SIZES, "pi": pi}
     elsewhere = {}
     channel = ("D", CHANNEL, "channel", "channel") if "D" in axes.letters else ("K", CHANNEL, "key channel", "key")
     if "D" in axes.letters:

@@ -37,6 +37,11 @@ class Drawing:
     inputs: dict[str, str] = field(default_factory=dict)
     params: dict[str, dict[str, str]] = field(default_factory=dict)
 
+    @property
+    def turns(self) -> bool:
+        """Whether the decay is complex."""
+        return "complex(" in self.spec.get("decay", {}).get("log", "")
+
     def chance(self, one_in: int) -> bool:
         return self.draw(st.integers(1, one_in)) == one_in
 
@@ -96,6 +101,9 @@ def _decay(d: Drawing) -> None:
             text = f"exp({d.param('H')}) * ({text})"
         d.spec["decay"] = {"type": kind, "per": per, "log": text}
         return
+    if per == "key" and d.chance(4):
+        d.spec["decay"] = {"type": kind, "per": per, "log": _complex_log(d, declare)}
+        return
     name, beside = declare(WIDTHS[per]), d.beside(WIDTHS[per])
     decay = {"value": d.draw(texts.share(name, beside))} if d.chance(5) else {}
     if not decay:
@@ -110,6 +118,25 @@ def _decay(d: Drawing) -> None:
     d.spec["decay"] = {"type": kind, "per": per, **decay}
 
 
+def _complex_log(d: Drawing, declare: Callable[[str], str]) -> str:
+    """A real part that decreases and an angle that is the same at every token, but now and then not."""
+    growth = "0" if d.chance(10) else d.draw(texts.decreasing(declare(d.one("H", "H K"))))
+    angle = d.draw(texts.real(declare("H K") if d.chance(12) else d.param("H K")))
+    return d.one(f"complex({growth}, {angle})", f"exp({d.param('H')}) * complex({growth}, {angle})")
+
+
+def _complex_role(d: Drawing, default: str) -> str:
+    """A complex query or key, of the token or the same at every one."""
+    one, other = d.either("H K"), d.either(d.one("H", "H K"))
+    return d.one(
+        f"complex({one}, {other})",
+        f"{default} * exp(complex(0, {one}))",
+        f"{default} / complex(1 + exp({one}), {other})",
+        f"expm1(log_decay) / complex(1 + exp({one}), {other}) * {default}",
+        f"({default} + complex({one}, {other}) ** 2) * log_decay",
+    )
+
+
 def _roles(d: Drawing) -> None:
     if d.vector:
         if d.chance(3):
@@ -119,6 +146,9 @@ def _roles(d: Drawing) -> None:
     for role, default, axes in (("query", "q", "H K"), ("key", "k", "H K"), ("value", "v", "H V")):
         if not d.chance(4):
             continue
+        if d.turns and role != "value" and not d.chance(4):
+            d.spec[role] = _complex_role(d, default)
+            continue
         choices: list[Callable[[], str]] = [
             lambda axes=axes: d.either(axes),
             lambda default=default, axes=axes: f"{default} * {d.draw(texts.real(d.input(axes), d.beside(axes)))}",
@@ -126,12 +156,13 @@ def _roles(d: Drawing) -> None:
             lambda axes=axes: d.draw(texts.real(d.input(axes), d.beside(axes))),
         ]
         if per == {"key": "key", "value": "value"}.get(role):
-            choices.append(lambda: "1 - exp(log_decay)")
+            choices.append(lambda default=default: f"{default} * (1 - exp(log_decay))" if d.turns else
+                           "1 - exp(log_decay)")
         d.spec[role] = d.one(*choices)()
 
 
 def _features(d: Drawing) -> None:
-    if d.vector or not d.chance(2):
+    if d.vector or not d.chance(20 if d.turns else 2):
         return
 
     def one() -> str:
@@ -149,7 +180,7 @@ def _features(d: Drawing) -> None:
 
 
 def _normalizer(d: Drawing) -> None:
-    if d.chance(3):
+    if d.chance(20 if d.turns else 3):
         d.spec["normalizer"] = d.one("sum", {"kind": "sum", "eps": "1e-3"}, "max_abs", "abs_sum",
                                      {"kind": d.one("max_abs", "abs_sum"), "floor": "0.2"})
 
@@ -174,7 +205,7 @@ def _weight(d: Drawing) -> None:
 def _readout(d: Drawing) -> None:
     key, value = ("D", "D") if d.vector else ("H K", "H V")
     readout: dict[str, str] = {}
-    if d.chance(3):
+    if d.chance(20 if d.turns else 3):
         readout["kind"] = "exclusive"
     if d.chance(2) if readout else d.chance(40):
         bonus = d.param(d.one(key, key, "H") if not d.vector else key)

@@ -29,6 +29,7 @@ STRUCTURES = {
     "exclusive, learned": "rwkv5",
     "selective": "mamba2",
     "running maximum": "mlstm",
+    "complex": "s4d",
 }
 REPRESENTATIVES = tuple(name for name in STRUCTURES.values() if name in OPERATORS)
 DECAYED = ("learned_decay", "simple_gla", "gla", "gla_value", "gla_outer", "rwkv6", "mamba2")

@@ -7,6 +7,9 @@ float64.
     S_t = e^{ℓ_t} ⋆ S_{t-1} + key_t value_tᵀ        z_t = e^{ℓ_t} ⋆ z_{t-1} + key_t
     y_t = σ query_tᵀ S_t  (S_{t-1} + diag(bonus) key_t value_tᵀ where a bonus is given)
     o_t = y_t / denominator(σ query_tᵀ z_t) + skip_t
+
+Query, key and ℓ may be complex; then y_t is a real part, and the state is handed over as S e^{−iθn}, where θ = Im ℓ and
+n tokens came before the last one: all real parts, then all imaginary ones.
 """
 from __future__ import annotations
 
@@ -52,9 +55,11 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
     if not terms.causal:
         return all_positions(terms, scale=scale, constant_denominator=constant_denominator), ()
     query, key, value = terms.query, terms.key, terms.value
-    seen = () if terms.rate is None else (state[-1] if state else key.new_zeros(len(key)),)
+    turns = terms.rate is not None or key.is_complex()
+    seen = (state[-1] if state else value.new_zeros(len(value)),) if turns else ()
     if seen:
         state = state[:-1] if state else None
+    if terms.rate is not None:
         query, key = (_turned(x, seen[0], terms.rate) for x in (query, key))
     scale = terms.scale if scale is None else scale
     B, T, H, M = key.shape
@@ -62,6 +67,8 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
     of_z = decay[..., :1].squeeze(-1) if terms.denominator else None
     if terms.vector and state:
         state = tuple(x[..., None, None] for x in state)
+    if key.is_complex() and state:
+        state = (_from_frame(state[0], terms.log_key.imag, seen[0] - 1),)
     S, *rest = state or (key.new_zeros(B, H, M, value.shape[-1]), key.new_zeros(B, H, M))
     z = rest[0] if terms.denominator else None
     outputs = []
@@ -70,6 +77,7 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
         before, S = S, decay[:, t] * S + written
         read = S if terms.bonus is None else before + terms.bonus[..., None] * written
         o = scale * (query[:, t, :, :, None] * read).sum(-2)
+        o = o.real if o.is_complex() else o
         if terms.denominator is not None:
             z = of_z[:, t] * z + key[:, t]
             n = terms.denominator(scale * (query[:, t] * z).sum(-1))
@@ -77,6 +85,8 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
         outputs.append(o if terms.skip is None else o + terms.skip[:, t])
     if terms.vector:
         return torch.stack(outputs, 1)[..., 0], (S[..., 0, 0],)
+    if key.is_complex():
+        S = _to_frame(S, terms.log_key.imag, seen[0] + T - 1)
     return torch.stack(outputs, 1), (S, *(() if z is None else (z,)), *(n + T for n in seen))
 
 
@@ -100,6 +110,29 @@ def _turned(x: Tensor, seen: Tensor, rate: Tensor) -> Tensor:
     phase = position[..., None, None] * rate
     pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous()) * torch.polar(torch.ones_like(phase), phase)
     return torch.view_as_real(pairs).flatten(-2)
+
+
+def _from_frame(S: Tensor, angle: Tensor, n: Tensor) -> Tensor:
+    """[B,H,2K,V] → the complex state; n: [B]."""
+    phase = (n.detach()[:, None, None] * angle)[..., None]
+    return torch.complex(*S.chunk(2, -2)) * torch.polar(torch.ones_like(phase), phase)
+
+
+def _to_frame(S: Tensor, angle: Tensor, n: Tensor) -> Tensor:
+    phase = -(n.detach()[:, None, None] * angle)[..., None]
+    S = S * torch.polar(torch.ones_like(phase), phase)
+    return torch.cat([S.real, S.imag], -2)
+
+
+def real_terms(terms: Terms, seen: Tensor | None) -> Terms:
+    """The same without complex numbers, in the frame: e^{−iθn} key, e^{iθn} query, n = 0, 1, … after `seen` tokens."""
+    n = torch.arange(terms.key.shape[1], dtype=terms.value.dtype) + (0 if seen is None else seen.detach()[:, None])
+    phase = n[..., None, None].double() * terms.log_key.imag.double()
+    wave = torch.polar(torch.ones_like(phase), phase)
+    query, key = terms.query * wave, terms.key * wave.conj()
+    both = torch.cat([terms.log_key.real] * 2, -1)
+    return replace(terms, query=torch.cat([query.real, -query.imag], -1), key=torch.cat([key.real, key.imag], -1),
+                   log_key=both)
 
 
 def _per_head(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor) -> Terms:
@@ -204,6 +237,13 @@ def mamba(C: Tensor, B: Tensor, x: Tensor, dt: Tensor, A_log: Tensor, dt_bias: T
     return Terms(C, B, step * x, log_full=-torch.exp(A_log) * step[..., None, :], skip=D * x)
 
 
+def s4d(x: Tensor, log_dt: Tensor, D: Tensor, A_re_log: Tensor, A_im: Tensor, C_re: Tensor, C_im: Tensor) -> Terms:
+    """arXiv:2206.11893: h' = A h + x, y = 2 Re(C h) + D x, held for a time Δ = exp(log_dt) from token to token."""
+    step, A, C = torch.exp(log_dt)[:, None], torch.complex(-torch.exp(A_re_log), A_im), torch.complex(C_re, C_im)
+    query, key = (y.expand(*x.shape[:2], *y.shape) for y in (C, (torch.exp(step * A) - 1) / A))
+    return Terms(query, key, x, 2.0, log_key=step * A, skip=D[:, None] * x)
+
+
 def performer(q: Tensor, k: Tensor, v: Tensor, omega: Tensor) -> Terms:
     """arXiv:2009.14794: φ(x) = exp(ω x̂ − ‖x̂‖²/2) / √M, x̂ = x K^(−1/4)."""
     def features(x: Tensor) -> Tensor:
@@ -289,7 +329,7 @@ LOOPS: dict[str, Callable[..., tuple[Tensor, State]]] = {f.__name__: f for f in 
 EQUATIONS: dict[str, Callable[..., Terms]] = {f.__name__: f for f in (
     linear_attention, retnet, lightning, learned_decay, simple_gla, gated_retention, gla, gla_value, gla_outer,
     full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog, retnet_rotary,
-    hgrn, rg_lru, linear_attention_global)}
+    hgrn, rg_lru, linear_attention_global, s4d)}
 
 
 def arguments(name: str) -> list[str]:
@@ -308,12 +348,17 @@ def published(name: str, values: dict[str, Tensor], state: State | None = None, 
 
 def cancelling_terms(name: str, values: dict[str, Tensor], d_o: Tensor) -> dict[str, Tensor]:
     """With one token or one channel the sum normalizer cancels the query, o = v·n / (n + ε), and the gradients of query
-    and key are what ε leaves of two nearly equal terms. This is the first of them; without a normalizer there is no
-    such pair."""
+    and key are what ε leaves of two nearly equal terms. This is the first of them. The gradient of the weight of a skip
+    is a sum of terms of both signs; this is the sum of the positive ones."""
     if name in LOOPS:
         return {}
     leaves = {n: x.detach().double().requires_grad_() for n, x in values.items()}
     terms = EQUATIONS[name](*leaves.values())
+    if terms.skip is not None:
+        params = {n: x for n, x in leaves.items() if x.dim() < 3}
+        positive = (terms.skip * d_o.double()).relu().sum()
+        gradients = torch.autograd.grad(positive, list(params.values()), allow_unused=True)
+        return {f"d {n}": x for n, x in zip(params, gradients, strict=True) if x is not None}
     if terms.denominator is None:
         return {}
     o, _ = token_loop(terms, constant_denominator=True)

@@ -42,3 +42,13 @@ def test_states_are_walked_again_only_where_a_gradient_reads_them() -> None:
 def test_a_scan_has_sizes_of_its_own() -> None:
     found = plan_of("full_gate")
     assert (found.factorisation, found.chunk_size, found.longest_chunk) == ("scan", 32, 0)
+
+
+def test_features_of_the_whole_width_are_given_to_those_who_read_them() -> None:
+    full = "inputs: {g: B T H K V}\ndecay: {type: gated, per: key_value, log: logsigmoid(g)}\n"
+    found = scanned(f"{full}feature_map: {{query: softmax(x), key: x}}\n")
+    assert [n.name for n in found.given] == ["query"]
+    assert {k.name: [n.name for n in k.kept] for k in (*found.alone, found.forward, *found.backward)} == {
+        "_scan_ends": [], "_scan_ends_backward": ["query"], "_scan_forward": ["query"], "_scan_backward": ["query"]}
+    assert "d_q" in found.epilogue.outputs, "through the slope of softmax, in torch"
+    assert scanned(full).given == ()

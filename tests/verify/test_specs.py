@@ -37,6 +37,37 @@ FOUND = {  # by earlier runs, each the smallest of its kind
     "the index of the head beside an input": {"query": "q * (h + 1)"},
     "one number as the decay of all channels": {
         "state": "vector", "decay": {"type": "fixed", "per": "channel", "value": "0.9"}},
+    "a query without tokens": {"params": {"N": {"axes": "H K", "init": 0}}, "query": "N"},
+    "a query and a key of all heads without tokens": {
+        "inputs": {"g": "B T H K"}, "params": {"N": {"axes": "K", "init": 0}}, "query": "softplus(N)", "key": "1 + N",
+        "decay": {"type": "gated", "per": "key", "log": "logsigmoid(g)"}},
+    "a key of a scan without tokens": {
+        "params": {"N": {"axes": "H K", "init": 0}, "W": {"axes": "H K V", "init": 0}}, "key": "N",
+        "key_weight": "exp(W)", "decay": {"type": "learned", "per": "key", "log": "-exp(N)"}},
+    "inputs of which none has the width of the keys": {
+        "inputs": {"g": "B T H"}, "params": {"N": {"axes": "H K", "init": 0}, "W": {"axes": "H V", "init": 1}},
+        "query": "g * N", "key": "exp(-g) + N", "value": "g * W"},
+    "features of the whole width under a scanned decay": {
+        "inputs": {"g": "B T H K V"}, "feature_map": "softmax(x)",
+        "decay": {"type": "gated", "per": "key_value", "log": "logsigmoid(g)"}},
+    "learned features of the whole width under a scanned decay": {
+        "inputs": {"g": "B T H K V"}, "params": {"W": {"axes": "H K K", "init": "normal(0, 1)"}},
+        "feature_map": {"query": "softmax(matmul(W, x))", "key": "elu(x) + 1"},
+        "decay": {"type": "gated", "per": "key_value", "log": "logsigmoid(g)"}},
+    "a rotation under a scanned decay": {
+        "inputs": {"g": "B T H K V"}, "rotation": "0.5 / (i + 1)",
+        "decay": {"type": "gated", "per": "key_value", "log": "logsigmoid(g)"}},
+    "a rotation at a learned rate": {"params": {"w": {"axes": "H", "init": 1}}, "rotation": "w / (i + 1)"},
+    "a gate with an angle": {
+        "inputs": {"g": "B T H K"}, "params": {"w": {"axes": "K", "init": 1}}, "key": "k / complex(1 + exp(k), w)",
+        "decay": {"type": "gated", "per": "key", "log": "complex(logsigmoid(g), w)"}},
+    "an angle without a decay": {
+        "params": {"w": {"axes": "H K", "init": 1}}, "query": "q * expm1(log_decay)", "readout": {"gate": "sigmoid(v)"},
+        "decay": {"type": "learned", "per": "key", "log": "complex(0, w)"}},
+    "an angle per channel and a decay per head": {
+        "inputs": {"g": "B T H"}, "params": {"w": {"axes": "H K", "init": 1}}, "query": "complex(K ** -0.5, w)",
+        "key": "complex(1, 2) * w", "key_weight": "sigmoid(g)",
+        "decay": {"type": "gated", "per": "key", "log": "complex(logsigmoid(g), w)"}},
 }
 OVER_ALL_POSITIONS = {
     "as it stands": {},
@@ -58,10 +89,18 @@ OVER_ALL_POSITIONS = {
         "params": {"a": {"axes": "H K", "init": "normal(0, 1)"}}, "query": "q * a", "key": "k * a"},
 }
 REFUSED = {
-    "a query without tokens": {"params": {"N": {"axes": "H K", "init": 0}}, "query": "N"},
     "a value without tokens": {"params": {"N": {"axes": "H V", "init": 0}}, "value": "N"},
     "a decay in steps": {"inputs": {"g": "B T H"}, "decay": {"type": "gated", "log": "where(g > 0, -0.5, -0.01)"}},
     "more features of the query than of the key": {"feature_map": {"query": "concat(x, -x)", "key": "x"}},
+    "a gate for some of the features": {
+        "inputs": {"g": "B T H K"}, "feature_map": "concat(x, -x)",
+        "decay": {"type": "gated", "per": "key", "log": "logsigmoid(g)"}},
+    "a bonus for some of the features": {
+        "params": {"u": {"axes": "H K", "init": 0}}, "feature_map": "concat(x, -x)",
+        "readout": {"kind": "exclusive", "bonus": "u"}},
+    "a rotation of more features than the key has": {"rotation": "1 / (i + 1)", "feature_map": "concat(x, -x)"},
+    "an angle that a token chooses": {
+        "inputs": {"g": "B T H K"}, "decay": {"type": "gated", "per": "key", "log": "complex(-exp(g), g)"}},
     "a scale of widths that channels do not have": {
         "state": "vector", "inputs": {"g": "B T D"}, "scale": "K ** -0.5",
         "decay": {"type": "gated", "per": "channel", "log": "logsigmoid(g)"}},

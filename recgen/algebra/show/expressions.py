@@ -15,6 +15,7 @@ from .notation import Piece, Style
 
 Spelling = Callable[[sympy.Symbol], Piece]
 
+NUMBERS = {sympy.I: ("i", "i"), sympy.pi: ("π", r"\pi"), sympy.E: ("e", "e"), sympy.oo: ("∞", r"\infty")}
 RELATION_WORDS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
@@ -60,7 +61,7 @@ class _Writer:
             name = getattr(e, "spelled", "") or type(e).__name__.lower()
             return style.call(name, [self.piece(a) for a in e.args])
         if e.is_number:
-            return Piece({sympy.pi: ("π", r"\pi"), sympy.E: ("e", "e"), sympy.oo: ("∞", r"\infty")}[e][style.column])
+            return Piece(NUMBERS[e][style.column])
         raise TypeError(f"no notation for {type(e).__name__} in {e}")
 
     def _condition(self, c: sympy.Basic) -> str:

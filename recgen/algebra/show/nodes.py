@@ -15,9 +15,11 @@ from ..program import (
     Add,
     Between,
     Carry,
+    Cast,
     Concat,
     Contract,
     Count,
+    EveryToken,
     Flatten,
     Largest,
     Leaf,
@@ -273,6 +275,11 @@ def _(op: Slice | Unflatten, w: Writer, node: Node, scope: Scope) -> Piece:
     """The transposes of concat and flatten."""
     kind = "slice" if isinstance(op, Slice) else "unflatten"
     return w.style.call(kind, [w.refer(node.args[0], {**free(node.args[0]), **scope})])
+
+
+@formula.register
+def _(op: Cast | EveryToken, w: Writer, node: Node, scope: Scope) -> Piece:
+    return w.refer(node.args[0], scope)
 
 
 @formula.register

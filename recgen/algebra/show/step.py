@@ -8,6 +8,7 @@ import sympy
 from ..chunkwise import AXIS
 from ..recurrence import Quantity, Recurrence, StateRule, affine, linear_read
 from ..stabiliser import MAXIMUM, READ_MAXIMUM, READ_SHIFT, SHIFT, TRACKS
+from .complex_step import ComplexValues
 from .expressions import written
 from .layout import Equation, terms
 from .nodes import LETTERS
@@ -61,8 +62,11 @@ class Recurrent:
 
     def quantities(self) -> list[Equation]:
         """What query, key, value and log-decay are, in inputs and parameters."""
-        return [Equation(str(self.quantity(q)), "=", terms(self.style, [written(q.expr, self.style, self.tensor)]))
-                for q in self.rec.quantities.values()]
+        values = ComplexValues(self.rec, self.style, self.tensor)
+        return values.equations + [
+            Equation(str(self.quantity(q)), "=", terms(self.style, [
+                written(q.expr.xreplace(values.inside), self.style, values.spell)]))
+            for q in self.rec.quantities.values()]
 
     def maxima(self) -> list[Equation]:
         """What weights and sums are relative to, where it is a running maximum."""

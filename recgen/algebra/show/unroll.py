@@ -12,6 +12,7 @@ import sympy
 
 from ..recurrence import Recurrence, StateRule, affine
 from ..stabiliser import TRACKS
+from ..widths import POSITION
 
 TOKENS = 4
 
@@ -33,7 +34,7 @@ def gated(rec: Recurrence, name: str) -> bool:
     """Whether a quantity differs from token to token."""
     symbols = rec.quantities[name].expr.free_symbols
     moving = any("T" in rec.tensors[s.name].axes for s in symbols if s.name in rec.tensors)
-    return moving or bool(symbols & set(TRACKS))
+    return moving or bool(symbols & {POSITION, *TRACKS})
 
 
 def unroll(rec: Recurrence, rule: StateRule, tokens: int = TOKENS) -> Unrolled:
