@@ -341,7 +341,8 @@ def _gaps_of_totals(spec: Spec, on_both: sympy.Expr) -> dict[str, bool]:
         "causal: false with a vector state": spec.state == "vector",
         "causal: false with a weight given by its logarithm": spec.log_key_weight,
         "causal: false with a weight that varies along keys and values at once": on_both != 1,
-        "causal: false without an input of the key's and one of the value's width": not {"K", "V"} <= widths,
+        "causal: false without an input of the key's and one of the value's width": spec.state == "matrix"
+        and not {"K", "V"} <= widths,
     }
 
 

@@ -67,7 +67,7 @@ def test_what_is_not_proven_does_not_leave_the_stage(monkeypatch: pytest.MonkeyP
 
 def test_what_is_not_lowered_yet_is_refused_before_anything_is_derived() -> None:
     with pytest.raises(NotLowered):
-        derive(read_text("name: x\ninputs: {g: B T H}\nkey_weight: {log: g}"))
+        derive(read_text("name: x\nstate: vector\ncausal: false"))
 
 
 @pytest.mark.parametrize(("log", "per"), [

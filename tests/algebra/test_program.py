@@ -75,7 +75,7 @@ ILLEGAL: dict[str, Callable[[Graph], Node]] = {
     "a segment sum without rows": lambda g: g.segment(g.columns(rows(g, "k", "tm")), "later", "chunk"),
     "sums between rows, per feature": lambda g: g.between(rows(g, "k", "tm")),
     "a rectangle of rows": lambda g: g.rectangle(rows(g, "k", "t")),
-    "a mask on rows": lambda g: g.mask(rows(g, "k", "t"), "causal"),
+    "a mask on what is the same for all pairs": lambda g: g.mask(g.reduce(rows(g, "k", "t"), "t"), "causal"),
     "a product over an axis of one operand": lambda g: g.contract(rows(g, "k", "tm"), rows(g, "x", "t"), "m"),
     "a product over one of two shared axes": lambda g: g.contract(rows(g, "k", "tm"), rows(g, "q", "tm"), "m"),
     "a sum over an axis that is not there": lambda g: g.reduce(rows(g, "k", "tm"), "v"),

@@ -19,7 +19,7 @@ BODIES = [
     "",
     "title: 'it''s \"quoted\": yes # no'\ncite: '- 1'\n",
     "feature_map: {query: relu, key: exp}\nnormalizer: {kind: sum, eps: 0.1}\n",
-    "query: r\ninputs: {e: B T H, r: B T H K}\nkey_weight: {log: 'min(0, e)'}\n",
+    "query: r\ninputs: {e: B T H, r: B T H K}\nkey_weight: {log: 'min(0, e)'}\nnormalizer: sum\n",
     "inputs: {v: B T H V, k: B T H K, q: B T H K}\n",
     "decay: {type: gated, log: g, bounds: [-.inf, -1e-3]}\ninputs: {g: B T H}\n",
     "decay: {type: fixed, value: 0.9}\nscale: '-1 / (K * V)'\n",
