@@ -134,7 +134,8 @@ def build(profile: Profile, case: Case) -> Data:
     prior = tuple(s.to(device=case.device, dtype=case.state_dtype) for s in prior)
     initial = None
     if case.initial:
-        initial = tuple(contiguous(s).detach().requires_grad_("initial_state" not in case.frozen) for s in prior)
+        wanted = ["initial_state" not in case.frozen and moves for moves in profile.differentiable()]
+        initial = tuple(contiguous(s).detach().requires_grad_(w) for s, w in zip(prior, wanted, strict=True))
     offsets = None
     if case.documents is not None:
         ends = torch.tensor([0, *case.documents], dtype=torch.int64).cumsum(0)

@@ -141,6 +141,15 @@ class Profile:
             self._levels[key] = sizes
         return {**self._levels[key], "B": B, "T": T}
 
+    def differentiable(self) -> tuple[bool, ...]:
+        """Which entries of the state depend smoothly on the inputs: a position and a running maximum do not."""
+        key = ("differentiable",)
+        if key not in self._levels:
+            sample = self.sample(B=1, T=2, H=1, K=2, V=2, dtype=torch.float64)
+            final = self._final({name: x.requires_grad_() for name, x in sample.items()}, None)
+            self._levels[key] = tuple(x.requires_grad for x in final)
+        return self._levels[key]
+
     def scale(self, H: int, K: int, V: int) -> float | None:
         """The default scale by the spec's own words, read independently of the module; None if SPEC is not a spec."""
         key = ("scale", H, K, V)

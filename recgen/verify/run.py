@@ -53,13 +53,13 @@ def _token(profile: Profile, tensors: Mapping[str, Tensor], t: int) -> dict[str,
 
 
 def _steps(
-    profile: Profile, case: Case, tensors: Mapping[str, Tensor], tokens: int, initial: States | None, zero: States
+    profile: Profile, case: Case, tensors: Mapping[str, Tensor], tokens: int, initial: States
 ) -> tuple[Tensor, States]:
-    """`step` once per token, from `initial` or from a zero state.
+    """`step` once per token.
 
     A parameter goes to every call. Its gradients are summed in float64, so that only what `step` rounds is judged."""
     wide = {name: x.double() for name, x in tensors.items() if name not in profile.inputs}
-    state = profile.module.State(*(zero if initial is None else initial))
+    state = profile.module.State(*initial)
     outputs = []
     for t in range(tokens):
         token = _token(profile, tensors, t) | {name: x.to(tensors[name].dtype) for name, x in wide.items()}
@@ -79,8 +79,10 @@ def _call(
     final: bool,
 ) -> tuple[Tensor, States | None]:
     if form == "step":
-        zero = tuple(torch.zeros_like(s, memory_format=torch.contiguous_format) for s in data.state_cotangents)
-        o, state = _steps(profile, case, tensors, tokens, initial, zero)
+        if initial is None:  # what a sequence starts from that is given no state
+            with torch.no_grad():
+                _, initial = profile.module.naive(**_times(profile, tensors, 0, 0), output_final_state=True)
+        o, state = _steps(profile, case, tensors, tokens, initial)
         if tokens == 0:
             o = torch.zeros_like(data.output_cotangent[:, :0])
         return o, state if final else None

@@ -67,6 +67,12 @@ class Drawing:
         self.params[name] = {"axes": axes, "init": self.one(*INITS)}
         return name
 
+    def matrix(self) -> str:
+        """A new parameter K × K per head. Equal entries would make a softmax constant, and its gradients rounding."""
+        name = self._name()
+        self.params[name] = {"axes": "H K K", "init": "normal(0, 1)"}
+        return name
+
     def either(self, axes: str) -> str:
         return self.input(axes) if self.chance(2) else self.param(axes)
 
@@ -168,7 +174,7 @@ def _features(d: Drawing) -> None:
     def one() -> str:
         if d.chance(5):
             wide = d.one(*WIDE)
-            return wide.replace("W", d.param("H K K")) if "W" in wide else wide
+            return wide.replace("W", d.matrix()) if "W" in wide else wide
         named = d.one("elu(x) + 1", "square", "relu", "identity", "softplus", "sigmoid", "exp", "")
         if named and d.chance(2):
             return named

@@ -10,7 +10,7 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-from tests.generated.equations import EQUATIONS, Terms, real_terms
+from tests.generated.equations import EQUATIONS, Terms, real_terms, relative
 from tests.generated.inputs import Values
 from tests.generated.support import leaves_of, results
 
@@ -65,7 +65,8 @@ def forward(terms: Terms, logs: Terms, dtype: torch.dtype, state: Values) -> Val
         n, z = scores.sum(2), (k * key.to_end()).sum(1)
         if start:
             n, z = n + torch.einsum("bthk,bhk->bth", faded, start["z"]), z + key.all() * start["z"]
-        found |= {"o": y / terms.denominator(n)[..., None], "z": z}
+        unit = () if terms.unit is None else (terms.unit,)
+        found |= {"o": y / terms.denominator(n, *unit)[..., None], "z": z}
     if terms.skip is not None:
         found["o"] = found["o"] + terms.skip.to(dtype)
     return found
@@ -77,6 +78,9 @@ def run(module: ModuleType, values: Values, state: Values | None = None) -> Valu
     equation = EQUATIONS[module.SPEC["name"]]
     dtype = next(iter(values.values())).dtype
     wide = equation(*(x.float() for x in leaves.values()))
+    if wide.log_weight is not None:  # weights in units of the maximum are at most 1, and of the inputs' dtype
+        held, m = relative(wide, start.pop("m", None))
+        return results({**forward(held, held, dtype, start), "m": m}, {**leaves, **start})
     if not wide.key.is_complex():
         return results(forward(equation(*leaves.values()), wide, dtype, start), {**leaves, **start})
     seen = start.pop("position", None)  # complex numbers have no 16 bits: only what they give is rounded

@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid, softplus
 
 State = tuple[Tensor, ...]
+EMPTY = torch.finfo(torch.float32).min  # the running maximum before there is anything
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,9 @@ class Terms:
     log_key: Tensor | None = None  # broadcasts to [B,T,H,K]
     log_value: Tensor | None = None  # broadcasts to [B,T,H,V]
     log_full: Tensor | None = None  # broadcasts to [B,T,H,K,V]
-    denominator: Callable[[Tensor], Tensor] | None = None
+    denominator: Callable[..., Tensor] | None = None  # of n; and of the unit it is in, where there is a maximum
+    log_weight: Tensor | None = None  # [B,T,H], which a running maximum m holds; see `relative`
+    unit: Tensor | None = None  # [B,T,H], e^{−m}: what 1 is in units of e^m
     bonus: Tensor | None = None
     skip: Tensor | None = None
     vector: bool = False  # a state per channel: the channels stand where heads do, K = V = 1
@@ -54,6 +57,11 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
     """Outputs and the final state: S, and z where a denominator needs it."""
     if not terms.causal:
         return all_positions(terms, scale=scale, constant_denominator=constant_denominator), ()
+    largest = ()
+    if terms.log_weight is not None:
+        *state, start = state or (None,)
+        terms, m = relative(terms, start)
+        state, largest = tuple(state), (m,)
     query, key, value = terms.query, terms.key, terms.value
     turns = terms.rate is not None or key.is_complex()
     seen = (state[-1] if state else value.new_zeros(len(value)),) if turns else ()
@@ -80,14 +88,28 @@ def token_loop(terms: Terms, state: State | None = None, *, scale: float | None 
         o = o.real if o.is_complex() else o
         if terms.denominator is not None:
             z = of_z[:, t] * z + key[:, t]
-            n = terms.denominator(scale * (query[:, t] * z).sum(-1))
+            unit = () if terms.unit is None else (terms.unit[:, t],)
+            n = terms.denominator(scale * (query[:, t] * z).sum(-1), *unit)
             o = o / (n.detach() if constant_denominator else n)[..., None]
         outputs.append(o if terms.skip is None else o + terms.skip[:, t])
     if terms.vector:
         return torch.stack(outputs, 1)[..., 0], (S[..., 0, 0],)
     if key.is_complex():
         S = _to_frame(S, terms.log_key.imag, seen[0] + T - 1)
-    return torch.stack(outputs, 1), (S, *(() if z is None else (z,)), *(n + T for n in seen))
+    return torch.stack(outputs, 1), (S, *(() if z is None else (z,)), *largest, *(n + T for n in seen))
+
+
+def relative(terms: Terms, start: Tensor | None) -> tuple[Terms, Tensor]:
+    """The terms in units of e^{m_t}, m_t = max(ℓ_t + m_{t-1}, log w_t) being constant to every gradient; and m_T."""
+    B, T, H, _ = terms.key.shape
+    log = terms.log_key[..., 0].expand(B, T, H)
+    m = [terms.key.new_full((B, H), EMPTY) if start is None else start.detach()]
+    for t in range(T):
+        m.append(torch.maximum(log[:, t] + m[-1], terms.log_weight[:, t]).detach())
+    before, after = (torch.stack(x, 1) if T else log.detach() for x in (m[:-1], m[1:]))
+    key = torch.exp(terms.log_weight - after)[..., None] * terms.key
+    held = replace(terms, key=key, log_key=(log + (before - after))[..., None], log_weight=None, unit=torch.exp(-after))
+    return held, m[-1]
 
 
 def all_positions(terms: Terms, *, scale: float | None = None, constant_denominator: bool = False) -> Tensor:
@@ -286,25 +308,10 @@ def rg_lru(x: Tensor, r: Tensor, i: Tensor, lam: Tensor) -> Terms:
     return _per_channel(torch.sqrt(-torch.expm1(2 * log_a)) * torch.sigmoid(i) * x, log_a)
 
 
-EMPTY = torch.finfo(torch.float32).min  # the running maximum before there is anything
-
-
-def mlstm(q: Tensor, k: Tensor, v: Tensor, i: Tensor, f: Tensor, *, state: State | None, scale: float | None) \
-        -> tuple[Tensor, State]:
-    """arXiv:2405.04517, eq. 19–27 with its stabiliser m_t = max(log σ(f_t) + m_{t-1}, i_t), held constant."""
-    (B, T, H, K), V = q.shape, v.shape[-1]
-    C, n, m = state or (q.new_zeros(B, H, K, V), q.new_zeros(B, H, K), q.new_full((B, H), EMPTY))
-    outputs, m = [], m.detach()
-    for t in range(T):
-        log_f, before = logsigmoid(f[:, t]), m
-        m = torch.maximum(log_f + m, i[:, t]).detach()
-        forget, enter = torch.exp(log_f + (before - m)), torch.exp(i[:, t] - m)
-        C = forget[..., None, None] * C + (enter[..., None] * k[:, t])[..., :, None] * v[:, t, :, None, :]
-        n = forget[..., None] * n + enter[..., None] * k[:, t]
-        query = (K ** -0.5 if scale is None else scale) * q[:, t]
-        size = torch.maximum((query * n).sum(-1).abs(), torch.exp(-m))
-        outputs.append(torch.einsum("bhk,bhkv->bhv", query, C) / size[..., None])
-    return torch.stack(outputs, 1), (C, n, m)
+def mlstm(q: Tensor, k: Tensor, v: Tensor, i: Tensor, f: Tensor) -> Terms:
+    """arXiv:2405.04517, eq. 19–27, with its stabiliser m_t = max(log σ(f_t) + m_{t-1}, i_t)."""
+    return replace(_per_head(q, k, v, logsigmoid(f)), log_weight=i,
+                   denominator=lambda n, unit: torch.maximum(n.abs(), unit))
 
 
 def rwkv4(r: Tensor, k: Tensor, v: Tensor, w: Tensor, u: Tensor, *, state: State | None, scale: float | None) \
@@ -323,13 +330,13 @@ def rwkv4(r: Tensor, k: Tensor, v: Tensor, w: Tensor, u: Tensor, *, state: State
     return torch.stack(outputs, 1), (a, b, p)
 
 
-LOOPS: dict[str, Callable[..., tuple[Tensor, State]]] = {f.__name__: f for f in (mlstm, rwkv4)}
-"""Operators with a running maximum; they are the loop themselves."""
+LOOPS: dict[str, Callable[..., tuple[Tensor, State]]] = {f.__name__: f for f in (rwkv4,)}
+"""Operators that are a loop of their own."""
 
 EQUATIONS: dict[str, Callable[..., Terms]] = {f.__name__: f for f in (
     linear_attention, retnet, lightning, learned_decay, simple_gla, gated_retention, gla, gla_value, gla_outer,
     full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog, retnet_rotary,
-    hgrn, rg_lru, linear_attention_global, s4d)}
+    hgrn, rg_lru, linear_attention_global, s4d, mlstm)}
 
 
 def arguments(name: str) -> list[str]:

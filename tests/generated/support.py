@@ -26,8 +26,8 @@ def cotangents(outputs: Mapping[str, Tensor], seed: int = 2) -> Values:
 
 
 def leaves_of(values: Values) -> Values:
-    """Fresh leaves with the same numbers; whole numbers, such as a position, have no gradient."""
-    return {name: x.detach().requires_grad_(x.is_floating_point()) for name, x in values.items()}
+    """Fresh leaves with the same numbers; whole numbers, such as a position, have no gradient, nor has a maximum."""
+    return {name: x.detach().requires_grad_(x.is_floating_point() and name != "m") for name, x in values.items()}
 
 
 def results(outputs: Values, leaves: Values, *, loss: str = "both", seed: int = 2) -> Values:
@@ -107,7 +107,7 @@ def assert_matches(found: Values, expected: Values, dtype: torch.dtype = torch.f
     for name, x in expected.items():
         error = relative_error(found[name], x)
         if terms and name in terms:
-            error *= float(x.norm() / torch.maximum(x.norm(), terms[name].norm()))
+            error *= float(x.norm() / torch.maximum(x.norm(), terms[name].norm()).clamp(min=UNDERFLOW))
         if not error <= (gradients if name.startswith("d ") else outputs):
             wrong.append(f"{name} {error:.1e}")
     assert not wrong, f"{note}: relative errors {', '.join(wrong)}"

@@ -34,7 +34,7 @@ def test_gradients_go_to_those_who_want_them(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, T=5, H=1, K=4, V=4)
     state = draw_state(module, values)
-    names = [*values, *(n for n in state if n != "position")]  # which has no gradient
+    names = [*values, *(n for n in state if n not in ("position", "m"))]  # which have no gradient
     subsets = [set(s) for n in range(len(names) + 1) for s in itertools.combinations(names, n)]
     cases = list(itertools.product((False, True), repeat=2))
     if len(names) > 6:

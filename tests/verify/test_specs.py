@@ -35,6 +35,9 @@ FOUND = {  # by earlier runs, each the smallest of its kind
     "an input called x beside a feature map": {
         "inputs": {"x": "B T H V"}, "value": "x", "feature_map": "elu(x) + 1"},
     "the index of the head beside an input": {"query": "q * (h + 1)"},
+    "a rate three times as steep as its exponent": {
+        "inputs": {"S": "B T H K", "g": "B T H V"},
+        "decay": {"type": "gated", "per": "key_value", "log": "-S ** 2 + -exp(g * 3)"}},
     "one number as the decay of all channels": {
         "state": "vector", "decay": {"type": "fixed", "per": "channel", "value": "0.9"}},
     "a query without tokens": {"params": {"N": {"axes": "H K", "init": 0}}, "query": "N"},
@@ -117,7 +120,8 @@ REFUSED = {
 
 
 @given(spec=specs())
-@settings(max_examples=25, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck),
+          phases=[Phase.explicit, Phase.generate])  # `smaller` makes a failure small, and in less time
 def test_a_drawn_spec_is_refused_with_a_place_or_right_in_every_form(spec: SpecDict) -> None:
     verdict = judge(spec)
     assert verdict.ok, verdict.reasons
