@@ -17,18 +17,15 @@ import numpy as np
 import sympy
 
 from recgen.algebra.exact import Arrays, Domain, NotExact, evaluate
-from recgen.algebra.program import (
+from recgen.algebra.operations import (
     Add,
     Between,
-    Carry,
     Contract,
     Count,
     Leaf,
     Map,
     Mask,
-    Node,
     Op,
-    Program,
     Rectangle,
     Reduce,
     Rename,
@@ -36,8 +33,8 @@ from recgen.algebra.program import (
     Rows,
     Segment,
     placeholder,
-    topological,
 )
+from recgen.algebra.program import Carry, Node, Program, topological
 from recgen.algebra.tokens import Array, Draw, TokenStage, filled, spread, total
 
 

@@ -19,7 +19,8 @@ from recgen.algebra.calculus import derivative
 from recgen.algebra.exact import Domain, Residues
 from recgen.algebra.interpret import Cut, Run, run
 from recgen.algebra.laurent import Laurent, Symbols
-from recgen.algebra.program import Leaf, Program
+from recgen.algebra.operations import Leaf
+from recgen.algebra.program import Program
 from recgen.algebra.recurrence import Recurrence, StateRule, affine
 from recgen.algebra.relative import relative_steps
 from recgen.algebra.tokens import Array, AtZero, Draw, filled, spread, total

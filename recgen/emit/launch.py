@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from recgen.algebra.program import Cast, EveryToken, Leaf, Node, topological
+from recgen.algebra.operations import Cast, EveryToken, Leaf
+from recgen.algebra.program import Node, topological
 from recgen.plan.kernels import Kernel, Plan, Store
 from recgen.plan.order import Compute, statements
 from recgen.spec.model import Tensor

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import sympy
 
-from recgen.algebra.program import Concat, Leaf, Node, Op, Slice, Unflatten, topological
+from recgen.algebra.operations import Concat, Leaf, Op, Slice, Unflatten
+from recgen.algebra.program import Node, topological
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.widths import changes_width, width
 from recgen.spec.axes import widths_of

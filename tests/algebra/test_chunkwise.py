@@ -8,7 +8,8 @@ import sympy
 
 from recgen.algebra.exact import Residues
 from recgen.algebra.interpret import Cut, Run, run
-from recgen.algebra.program import Between, Count, Map, Mask, Program, Segment
+from recgen.algebra.operations import Between, Count, Map, Mask, Segment
+from recgen.algebra.program import Program
 from recgen.algebra.proof import cuts
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.tokens import Array, Draw

@@ -13,7 +13,8 @@ from recgen.algebra.chunkwise import chunk_program
 from recgen.algebra.complex_decay import ComplexStep, turned
 from recgen.algebra.complex_proof import prove_frame
 from recgen.algebra.derive import derive
-from recgen.algebra.program import Cast, EveryToken, Node
+from recgen.algebra.operations import Cast, EveryToken
+from recgen.algebra.program import Node
 from recgen.algebra.proof import prove
 from recgen.algebra.recurrence import recurrence
 from recgen.algebra.widths import POSITION, Turn

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 import sympy
 
-from recgen.algebra.program import Add, Graph, Node, placeholder, topological
+from recgen.algebra.graph import Graph
+from recgen.algebra.operations import Add, placeholder
+from recgen.algebra.program import Node, topological
 
 a, b = sympy.symbols("a b", real=True)
 

@@ -15,8 +15,10 @@ from recgen.algebra import chunkwise, proof
 from recgen.algebra.adjoint import adjoint
 from recgen.algebra.chunkwise import chunk_program, pair_program
 from recgen.algebra.exact import Residues
+from recgen.algebra.graph import Graph
 from recgen.algebra.interpret import Cut
-from recgen.algebra.program import Carry, Graph, Map, Node, Program, Segment, placeholder
+from recgen.algebra.operations import Map, Segment, placeholder
+from recgen.algebra.program import Carry, Node, Program
 from recgen.algebra.proof import ProofError, Trial, prove
 from recgen.algebra.recurrence import Recurrence, StateRule, real, recurrence
 from recgen.spec import read_text

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from recgen.algebra.program import Leaf
+from recgen.algebra.operations import Leaf
 from recgen.algebra.recurrence import recurrence
 from recgen.algebra.tokens import Draw, Index
 from recgen.algebra.unrolled import Taped, Tracked, Unrolled, gradients

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 import sympy
 
 from ..calculus import derivative
-from ..program import Carry, Count, Program
+from ..operations import Count
+from ..program import Carry, Program
 from ..recurrence import Quantity, Recurrence
 from ..widths import is_wide
 from .document import Block, Document, Matrix, Prose, Section, Verbatim, equations

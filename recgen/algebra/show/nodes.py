@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Protocol
 
-from ..program import (
+from ..operations import (
     Accumulate,
     Add,
     Between,
-    Carry,
     Cast,
     Concat,
     Contract,
@@ -25,7 +24,6 @@ from ..program import (
     Leaf,
     Map,
     Mask,
-    Node,
     Op,
     Rectangle,
     Reduce,
@@ -41,6 +39,7 @@ from ..program import (
     Wave,
     placeholder,
 )
+from ..program import Carry, Node
 from .expressions import written
 from .layout import Equation, terms
 from .notation import Piece, Style, style_named
