@@ -10,7 +10,7 @@ import sympy
 
 from recgen.algebra.exact import Residues
 from recgen.algebra.graph import Graph
-from recgen.algebra.interpret import Chunk, meaning
+from recgen.algebra.meaning import Chunk, meaning
 from recgen.algebra.operations import Leaf, Map
 from recgen.algebra.program import Node
 from recgen.algebra.tokens import Array

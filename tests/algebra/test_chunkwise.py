@@ -10,9 +10,9 @@ from recgen.algebra.exact import Residues
 from recgen.algebra.interpret import Cut, Run, run
 from recgen.algebra.operations import Between, Count, Map, Mask, Segment
 from recgen.algebra.program import Program
-from recgen.algebra.proof import cuts
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.tokens import Array, Draw
+from recgen.algebra.trials import cuts
 from recgen.algebra.unrolled import Unrolled
 from tests.algebra.floats import Floats, close
 from tests.algebra.show.catalogue import derived, every_case
