@@ -16,7 +16,9 @@ from recgen.spec.tokens import ExpressionError
 _IMPLIED = {"q": "B T H K", "k": "B T H K", "v": "B T H V"}
 
 
-def read_arguments(context: Context, shape: SpecShape, family: FamilyReading | None) -> tuple[list[Tensor], list[Tensor]]:
+def read_arguments(
+    context: Context, shape: SpecShape, family: FamilyReading | None
+) -> tuple[list[Tensor], list[Tensor]]:
     """All inputs and all parameters in call order.
 
     Inputs: q k v that are implied, the spec's own, then the family's. Parameters: the family's, then its own.
