@@ -80,7 +80,7 @@ def launch_shapes(spec: Spec, state: str, given: Sequence[str]) -> Shapes:
 
 
 def sizes_read(text: str, shape: str, letters: Sequence[str], others: Mapping[str, str]) -> list[str]:
-    """Definitions of the sizes that a text refers to: letters, which the shape has in this order, and others by name."""
+    """Definitions of the sizes that a text refers to: letters, in the order of the shape, and others by name."""
     extra = [line for name, line in others.items() if re.search(rf"\b{name}\b", text)]
     needed = "\n".join([text, *extra])
     found = [a if re.search(rf"\b{a}\b", needed) else "_" for a in letters]
