@@ -41,7 +41,7 @@ def widths_and_dtypes(operator: str, target: str) -> list[tuple[int, str]]:
 
 def width_jobs(operator: str, target: str, width: int, dtype: str) -> list[Job]:
     """Both kernels; they share their backward ones. `width` features: a complex decay makes two of a key channel."""
-    doubled = emitted(operator).STATE["S"] == "N H M V"
+    doubled = emitted(operator).STATE.get("S") == "N H M V"
     sizes = {**USUAL, "K": width // 2 if doubled else width, "V": width}
     return [job(operator, target, mode, "width", sizes, dtype=dtype) for mode in MODES[operator]]
 
