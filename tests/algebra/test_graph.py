@@ -1,4 +1,4 @@
-"""The tensor program: interned nodes, checked axes."""
+"""The graph of a tensor program: interned nodes, checked axes."""
 
 from __future__ import annotations
 
