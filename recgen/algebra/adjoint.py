@@ -13,24 +13,21 @@ from functools import cache, singledispatch
 import sympy
 
 from .calculus import derivative
-from .program import (
+from .graph import Graph
+from .operations import (
     Add,
     Between,
-    Carry,
     Cast,
     Concat,
     Contract,
     Count,
     EveryToken,
     Flatten,
-    Graph,
     Largest,
     Leaf,
     Map,
     Mask,
-    Node,
     Op,
-    Program,
     Reduce,
     Rename,
     Row,
@@ -44,6 +41,7 @@ from .program import (
     Wave,
     placeholder,
 )
+from .program import Carry, Node, Program
 
 
 def adjoint(program: Program) -> Program:

@@ -36,8 +36,8 @@ from sympy import (
     tanh,
 )
 
+from recgen.algebra.activations import Elu, LogSigmoid, Relu, SafeExp, Sigmoid, Silu, Softplus
 from recgen.algebra.calculus import derivative
-from recgen.algebra.functions import Elu, LogSigmoid, Relu, SafeExp, Sigmoid, Silu, Softplus
 from recgen.algebra.interval import (
     REAL_LINE,
     Interval,

@@ -32,7 +32,8 @@ from sympy import (
     tanh,
 )
 
-from recgen.algebra.functions import Activation, Sigmoid, choose, where
+from recgen.algebra.activations import Activation, Sigmoid
+from recgen.algebra.choice import choose, where
 from recgen.algebra.stable import guarded, stable
 
 

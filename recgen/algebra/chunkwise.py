@@ -30,7 +30,8 @@ import sympy
 from recgen.spec.model import PAIR
 
 from .features import feature_value
-from .program import Carry, Graph, Node, Program
+from .graph import Graph
+from .program import Carry, Node, Program
 from .recurrence import AXIS as WITHIN_HEAD
 from .recurrence import Quantity, Recurrence, affine, linear_read
 from .stabiliser import TRACKS

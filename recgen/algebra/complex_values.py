@@ -14,7 +14,7 @@ from typing import Any
 from sympy import Add, Expr, I, Integer, Mul, Pow, S, cos, exp, log, sin
 
 from recgen.algebra.functions import LANGUAGE, Fn
-from recgen.algebra.program import placeholder
+from recgen.algebra.operations import placeholder
 from recgen.algebra.stable import Expm1, with_expm1
 
 A, B, C, D = map(placeholder, range(4))

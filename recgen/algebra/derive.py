@@ -19,8 +19,9 @@ from recgen.algebra.bounds import Interval, bounds
 from recgen.algebra.chunkwise import chunk_program, pair_program
 from recgen.algebra.complex_values import split
 from recgen.algebra.program import Program
-from recgen.algebra.recurrence import Recurrence, recurrence
+from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.scan import token_program
+from recgen.algebra.statement import recurrence
 from recgen.spec.model import Spec
 
 ROWS = 64

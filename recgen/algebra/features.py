@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import sympy
 
 from recgen.algebra.complex_values import Algebra, parts
-from recgen.algebra.program import AXES, Add, Cast, Concat, Flatten, Graph, Leaf, Map, Node, placeholder, topological
+from recgen.algebra.graph import Graph
+from recgen.algebra.operations import Add, Cast, Concat, Flatten, Leaf, Map, placeholder
+from recgen.algebra.program import AXES, Node, topological
 from recgen.algebra.widths import Concat as Joined
 from recgen.algebra.widths import Largest, Matmul, Outer, Rotate, Softmax, Total, Turn, Twice, Wide, matrix_axes, width
 from recgen.spec.axes import widths_of

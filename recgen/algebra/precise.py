@@ -13,7 +13,7 @@ import mpmath
 import sympy
 from sympy.core.relational import Relational
 
-from recgen.algebra.functions import Activation
+from recgen.algebra.activations import Activation
 
 DIGITS = 160
 

@@ -20,7 +20,9 @@ from dataclasses import replace
 import sympy
 
 from .chunkwise import own_term, token_value
-from .program import Carry, Graph, Map, Node, Program, placeholder
+from .graph import Graph
+from .operations import Map, placeholder
+from .program import Carry, Node, Program
 from .recurrence import ONE, Recurrence, affine, linear_read
 
 

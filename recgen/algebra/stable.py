@@ -11,7 +11,7 @@ from __future__ import annotations
 import mpmath
 from sympy import ITE, Add, Basic, Expr, Max, Min, Mul, Number, Piecewise, Pow, Rel, S, Symbol, exp, log
 
-from recgen.algebra.functions import Activation, Elu, LogSigmoid, Relu, Sigmoid, Softplus
+from recgen.algebra.activations import Activation, Elu, LogSigmoid, Relu, Sigmoid, Softplus
 
 
 class Log1p(Activation):

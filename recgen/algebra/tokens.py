@@ -20,7 +20,7 @@ import sympy
 
 from recgen.algebra import precise
 from recgen.algebra.exact import Domain, NotExact, Sum, known
-from recgen.algebra.program import (
+from recgen.algebra.operations import (
     Accumulate,
     Cast,
     Concat,
@@ -30,7 +30,6 @@ from recgen.algebra.program import (
     Largest,
     Leaf,
     Map,
-    Node,
     Reduce,
     Rename,
     Slice,
@@ -41,6 +40,7 @@ from recgen.algebra.program import (
     Wave,
     placeholder,
 )
+from recgen.algebra.program import Node
 from recgen.algebra.wide_values import wide_value
 
 Array = np.ndarray

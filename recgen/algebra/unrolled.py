@@ -18,7 +18,8 @@ import sympy
 from recgen.algebra import precise
 from recgen.algebra.calculus import derivative
 from recgen.algebra.exact import Domain, Sum, evaluate, known
-from recgen.algebra.program import Leaf, ordered
+from recgen.algebra.operations import Leaf
+from recgen.algebra.program import ordered
 from recgen.algebra.recurrence import AXIS, Quantity, Recurrence, StateRule
 from recgen.algebra.stabiliser import TRACKS
 from recgen.algebra.tokens import Array, Draw, Index, filled

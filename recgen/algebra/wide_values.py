@@ -16,7 +16,8 @@ import numpy as np
 import sympy
 
 from recgen.algebra import precise
-from recgen.algebra.program import Cast, Concat, Contract, Flatten, Largest, Node, Rename, Slice, Swap, Unflatten, Wave
+from recgen.algebra.operations import Cast, Concat, Contract, Flatten, Largest, Rename, Slice, Swap, Unflatten, Wave
+from recgen.algebra.program import Node
 from recgen.algebra.widths import POSITION, Matmul, Outer, Rotate, Softmax, Total, Turn, Twice, Wide
 from recgen.algebra.widths import Concat as Joined
 from recgen.spec.model import PAIR

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sympy import Add, And, Basic, Expr, Float, Integer, Mul, Not, Number, Or, Piecewise, Pow, Rational, Rel, S, Symbol
 
-from recgen.algebra.functions import Activation
+from recgen.algebra.activations import Activation
 from recgen.algebra.stable import printable
 
 

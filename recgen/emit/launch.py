@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from recgen.algebra.program import Cast, EveryToken, Leaf, Node, topological
+from recgen.algebra.operations import Cast, EveryToken, Leaf
+from recgen.algebra.program import Node, topological
 from recgen.plan.kernels import Kernel, Plan, Store
 from recgen.plan.order import Compute, statements
 from recgen.spec.model import Tensor
@@ -110,20 +111,20 @@ def _launch(text: KernelText, value: str, state: str, features: str) -> Launch:
 
 
 def _buffer(s: Store, kernel: Kernel, value: str, state: str, features: str) -> str:
-    axes = [{"m": features, "v": "V"}[a] for a in s.node.axes if a in "mv"]
-    if s.over_time:
-        own = f"{kernel.stretch}s"
-        lead = [own, "H"] if kernel.tile in s.node.axes else ["tiles_" + kernel.tile, own, "H"]
-    elif s.kind == "partial":
-        lead = ["tiles_" + kernel.tile, "batch", "T", "H"]
-    else:
-        lead = ["batch", "T", "H"]
-    shape = ", ".join([*lead, *axes])
-    if s.kind == "output" and s.name.startswith("d_"):
-        return f"torch.empty_like({s.name[2:]})"
-    if s.kind == "output":
-        return f"{value}.new_empty({shape})"
-    return f"{state}.new_empty({shape})"
+    tiled = kernel.tile not in s.node.axes if s.over_time else s.kind == "partial"
+    widths = ["H", *({"m": features, "v": "V"}[a] for a in s.node.axes if a in "mv")]
+    return buffer(s, [f"tiles_{kernel.tile}"] * tiled, f"{kernel.stretch}s", widths, value, state)
+
+
+def buffer(store: Store, tiles: Sequence[str], stretches: str, widths: Sequence[str], value: str, state: str) -> str:
+    """Where a kernel's result goes: the output is made like `value`, float32 results like `state`.
+
+    tiles: their number, where each has a result. stretches: the number of stretches of time, where each has one.
+    """
+    if store.kind == "output" and store.name.startswith("d_"):
+        return f"torch.empty_like({store.name[2:]})"
+    shape = [*tiles, *([stretches] if store.over_time else ["batch", "T"]), *widths]
+    return f"{value if store.kind == 'output' else state}.new_empty({', '.join(shape)})"
 
 
 def prologue_lines(kernels: Sequence[Kernel], like: str) -> tuple[list[str], list[Node]]:

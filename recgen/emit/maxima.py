@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recgen.algebra.chunkwise import token_value
-from recgen.algebra.program import Graph
+from recgen.algebra.graph import Graph
 from recgen.algebra.recurrence import Quantity, Recurrence, axes_of, real
 from recgen.algebra.stabiliser import READ_MAXIMUM, READ_SHIFT
 from recgen.spec.model import Spec

@@ -1,95 +1,41 @@
-"""Plan → the text of one module: the context of the templates, rendered strictly and formatted."""
+"""Plan → the text of one module: what the templates need, gathered."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-from collections import Counter
 from collections.abc import Sequence
 from pprint import pformat
 from typing import Any
 
-import jinja2
 import sympy
 
 from recgen import __version__
 from recgen.algebra.derive import Derivation
 from recgen.algebra.mathtext import module_equations
 from recgen.algebra.program import Node
-from recgen.algebra.recurrence import Recurrence, StateRule
+from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.widths import Rotate
 from recgen.plan.kernels import Plan
-from recgen.resources import templates_dir
 from recgen.spec.model import SIZES, Spec, Tensor
 
+from .chunk_module import chunk_context
+from .descriptions import FORMS, argument_doc, layout_context, quoted, state_docs, state_layout
 from .initial import operator_context
-from .kernel_helpers import helper_sources
-from .launch import Launch, epilogue_lines, given_doc, given_lines, kernel_contexts, prologue_lines
 from .layout import Layout
 from .maxima import maxima_context, maximum_layout
-from .notes import Note, Notes
+from .notes import Notes
 from .python_expr import PythonPrinter
-from .recurrent import recurrent_kernel
 from .reference import Reference, reference
+from .render import environment, formatted
 from .scan_module import scan_context, scan_writers
-from .sizes import feature_letter, feature_width, launch_shapes, size_setup
+from .sizes import feature_letter, feature_width, size_setup
 from .torch_lines import TorchWriter, backward_lines, forward_lines
-from .total_module import FORMS_OF_TOTALS, halves, totals_kept
-
-FORMS = [
-    ("naive", "The definition: a loop over tokens in plain torch, differentiated by autograd."),
-    ("parallel", "All pairs of tokens at once: quadratic in time, the chunkwise form with a single chunk."),
-    ("chunk", "Chunk by chunk: linear in time, matrix products inside a chunk."),
-    ("recurrent", "Token by token with nothing but the state in memory; its backward pass is the chunkwise one."),
-]
-STATE_WORDS = {"S": "the sum of decayed writes key valueᵀ", "z": "the sum of decayed keys"}
+from .total_module import FORMS_OF_TOTALS, halves
 
 
 def module_text(derivation: Derivation, plan: Plan) -> str:
     """The emitted module, formatted. Deterministic in the spec and the version of recgen."""
     context = module_context(derivation.spec, derivation.recurrence, plan)
     return formatted(environment().get_template("module.py.j2").render(context))
-
-
-def environment() -> jinja2.Environment:
-    loader = jinja2.FileSystemLoader(templates_dir())
-    return jinja2.Environment(
-        loader=loader,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-
-
-def formatted(text: str) -> str:
-    """The text as ruff formats it."""
-    command = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "format",
-        "--isolated",
-        "--config",
-        "line-length=120",
-        "--stdin-filename",
-        "module.py",
-        "-",
-    ]
-    repeated = [name for name, times in Counter(_definitions(text)).items() if times > 1]
-    if repeated:
-        raise ValueError(f"the emitted text defines {', '.join(repeated)} more than once")
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ValueError(f"the emitted text is not Python: {done.stderr}")
-    return done.stdout
-
-
-def _definitions(text: str) -> list[str]:
-    """Names of the functions and classes at the top level."""
-    return re.findall(r"^(?:def|class) (\w+)", text, re.MULTILINE)
 
 
 def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
@@ -123,8 +69,8 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     value = _value_input(spec)
     grads = plan.adjoint.outputs
     context = {
-        "title": _quoted(spec.title or spec.name),
-        "cite": _quoted(spec.cite),
+        "title": quoted(spec.title or spec.name),
+        "cite": quoted(spec.cite),
         "version": __version__,
         "digest": spec.digest,
         "equations": [line.replace("\\", "\\\\") for line in equations],
@@ -142,24 +88,14 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "extras_of_document": [e if e == "scale" else f"{e}[:, start:end]" for e in extras],
         "carried_names": [*states, *maximum, *position],
         "states": repr(
-            {r.field: _state_layout(rec, layout, r.axes) for r in rec.states if not total} | maximum | position
+            {r.field: state_layout(rec, layout, r.axes) for r in rec.states if not total} | maximum | position
         ),
         "modes": repr(tuple(form for form, _ in forms)),
         "total": total,
         "schedules": repr((plan.factorisation if scans or total else "fused",)),
         "chunk_size": plan.chunk_size,
         "chunk_sizes": plan.chunk_sizes,
-        "state_doc": [
-            f"{r.field}: {_state_words(r)} [{_state_layout(rec, layout, r.axes).replace(' ', ', ')}]."
-            for r in rec.states
-        ]
-        + [
-            f"{name}: the largest logarithm of a weight so far, decayed: the sums are in units of its exponential "
-            f"[{axes.replace(' ', ', ')}]."
-            for name, axes in maximum.items()
-        ]
-        + complex_state_doc(rec)
-        + [f"{name}: how many tokens it has seen [{axes}]." for name, axes in position.items()],
+        "state_doc": state_docs(rec, layout, maximum, position),
         "state_names": states,
         "state_fields": [*(rule.field for rule in rec.states), *maximum, *position],
         "d_states": [f"d_{s}" for s in states],
@@ -172,7 +108,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "decayed": bool(rec.log_decays),
         "forms": forms,
         "scans": scans,
-        **_axes_context(layout, scans, total),
+        **layout_context(layout, scans, total),
         "shared_positions": tuple(
             k for k, t in enumerate(tensors) if layout.heads and t.role != "input" and "H" not in t.axes
         ),
@@ -193,13 +129,13 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
                 "d_state_starts": [f"d_{s}_start" for s in states],
                 "helpers": forward.text.helpers | backward.text.helpers,
                 **pairs,
-                **_kernel_context(spec, rec, plan, note, value, states),
+                **chunk_context(spec, rec, plan, note, value, extras),
             }
         ),
         "maxima": maxima_context(spec, rec),
         **_scale_context(spec),
         **operator_context(spec),
-        "argument_docs": [_argument_doc(t) for t in tensors],
+        "argument_docs": [argument_doc(t) for t in tensors],
     }
     bodies = " ".join(
         map(
@@ -217,136 +153,9 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     return context
 
 
-def _quoted(text: str) -> str:
-    """The text as it stands inside a docstring."""
-    return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _kernel_context(
-    spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str, states: list[str]
-) -> dict[str, Any]:
-    tensors = (*spec.inputs, *spec.params)
-    features = feature_letter(rec)
-    extras = extra_arguments(rec)
-    home = states[0] if states else "grid"  # what float32 buffers are made like
-    kernels, launches, helpers = kernel_contexts(plan, note, value, home, features)
-    ahead = 1 if plan.sums is None else 2  # launches of the forward pass
-    given, given_from = given_lines(plan, tensors)
-    given_names = [n.name for n in plan.given]
-    recurrent, recurrent_launch = None, None
-    if plan.sums is None:
-        recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0], Layout(True))
-        helpers |= more
-    sums = () if plan.sums is None else (plan.sums,)
-    prologue, heads = prologue_lines((*sums, plan.forward, *plan.backward), tensors[0].name)
-    epilogue, late = epilogue_lines(plan, home)
-    late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, home)
-    shapes = launch_shapes(spec, states[0] if states else "", given_names)
-    products = [
-        t.name
-        for t in spec.inputs
-        if t.symbol in spec.query.tree.free_symbols | spec.key.tree.free_symbols | spec.value.tree.free_symbols
-    ]
-    setup = [
-        *([f"{', '.join(given_names)} = _given({', '.join([*given_from, *extras])})"] if given else []),
-        f"grid = _Grid(offsets, {f'{states[0]}.shape[0], ' if states else ''}{', '.join(shapes.names)})",
-        *(f"{t.name} = {t.name}.float()" for t in spec.params),
-        *size_setup(heads, tensors, home),
-        *prologue,
-    ]
-    names = {
-        "V": f"V = {shapes.value}",
-        "rows": "rows = batch * T",
-        "sequences": f"sequences = {home}.shape[0]",
-        "pieces": "pieces = grid.pieces",
-        "tiles_m": 'tiles_m = grid.tiles["m"]',
-        "tiles_v": 'tiles_v = grid.tiles["v"]',
-        "products": f"products = _products(({', '.join(products)}{',' * (len(products) == 1)}))",
-    }
-
-    def complete(lines: list[str], body: str) -> list[str]:
-        extra = [text for name, text in names.items() if re.search(rf"\b{name}\b", body)]
-        needed = " ".join([body, *extra])
-        sizes = [a if re.search(rf"\b{a}\b", needed) else "_" for a in ("batch", "T", "H", features)]
-        shape = [f"{', '.join(sizes)} = {shapes.key}"] if set(sizes) != {"_"} else []
-        return [*lines, *shape, *extra]
-
-    def text_of(ls: list[Launch]) -> str:
-        return "\n".join(" ".join([*x.buffers, *x.pointers, *x.scalars, x.constants]) for x in ls)
-
-    return {
-        "kernels": kernels,
-        "counts": repr(
-            [c for c in ("H", "rows", "sequences", "pieces") if any(c in k.arguments for k in kernels)]
-            + ["numbers"] * plan.program.total
-        ),
-        "kernel_helpers": helper_sources(helpers),
-        "recurrent": recurrent,
-        "recurrent_launch": recurrent_launch,
-        "launch_setup_recurrent": [] if recurrent is None else complete(setup, text_of([recurrent_launch])),
-        "forward_launches": launches[:ahead],
-        "backward_launches": launches[ahead:],
-        "shape_inputs": ", ".join(shapes.names),
-        "shape_dtypes": ", ".join(f"{w}.dtype" for w in shapes.inputs) + ("," if len(shapes.inputs) == 1 else ""),
-        "key_source": shapes.inputs[0],
-        "key_shape": shapes.key,
-        "value_shape": shapes.value,
-        "given_lines": given,
-        "given_doc": given_doc(plan),
-        "given_names": given_names,
-        "given_from": given_from,
-        "launch_setup": complete(setup, text_of(launches[:ahead])),
-        "launch_setup_backward": complete(setup + late_sizes, text_of(launches[ahead:])),
-        "epilogue": epilogue,
-        "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
-        "kept": [
-            *totals_kept(plan),
-            *dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given),
-        ],
-    }
-
-
-def _state_layout(rec: Recurrence, layout: Layout, axes: str) -> str:
-    letters = layout.state(axes).split()
-    return " ".join(feature_letter(rec) if a == "K" else a for a in letters)
-
-
 def extra_arguments(rec: Recurrence) -> list[str]:
     """What the inner functions take besides tensors and states."""
     return [*(["scale"] if rec.scaled else []), *(["position"] if rec.rotates else []), *rec.tracks]
-
-
-def _state_words(rule: StateRule) -> str:
-    return STATE_WORDS[rule.field] if "m" in rule.axes else "the sum of decayed values"
-
-
-def complex_state_doc(rec: Recurrence) -> list[str]:
-    """How the features of a state with a complex decay are a complex state."""
-    if rec.complex_step is None:
-        return []
-    return ["   The complex state is exp(i (position - 1) angle) (S[:, :, :K] + i S[:, :, K:])."]
-
-
-def _axes_context(layout: Layout, scans: bool, total: bool) -> dict[str, Any]:
-    """How tensors are laid out, in words and in code."""
-    widths = list(layout.letters.values())
-    sizes = {"H": 2, "K": 16, "V": 16} if layout.heads else {"D": 32}
-    tile = "head and tile" if layout.heads else "tile"
-    return {
-        "heads": layout.heads,
-        "layout": "[batch, time, heads, width]" if layout.heads else "[batch, time, channels]",
-        "output_layout": "[B, T, H, V]" if layout.heads else "[B, T, D]",
-        "token_layout": "[B, H, …]" if layout.heads else "[B, D]",
-        "token_output_layout": "[B, H, V]" if layout.heads else "[B, D]",
-        "widths": widths,
-        "tiled_widths": widths if not scans else widths[:-1],
-        "sample_sizes": sizes,
-        "kernels_comment": f"Triton kernels of the scan: one program per chunk, {tile}, tokens in turn, all in float32."
-        if scans
-        else f"Triton kernels of the chunkwise form: one program per piece of time, {tile}. Sums are float32."
-        if total
-        else f"Triton kernels of the chunkwise form: one program per sequence, {tile}. State and sums are float32.",
-    }
 
 
 def _value_input(spec: Spec) -> str:
@@ -400,8 +209,3 @@ def _scale_context(spec: Spec) -> dict[str, Any]:
         "scale_text": printer.text(sympy.Float(1.0) if tree == 1 else tree),
         "scale_setup": [f'{n} = sizes["{n}"]' for n in used],
     }
-
-
-def _argument_doc(tensor: Tensor) -> str:
-    kind = {"input": "input", "param": "learned parameter", "buffer": "buffer"}[tensor.role]
-    return f"{tensor.name}: {kind} [{', '.join(tensor.axes)}]."

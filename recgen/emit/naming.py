@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 
 import sympy
 
-from recgen.algebra.program import Accumulate, Leaf, Map, Mask, Node, Reduce, Rename, Rows, Unrows
+from recgen.algebra.operations import Accumulate, Leaf, Map, Mask, Reduce, Rename, Rows, Unrows
+from recgen.algebra.program import Node
 
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant)
 

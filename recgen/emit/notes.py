@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recgen.algebra.mathtext import equation_lines, shared_names
-from recgen.algebra.program import Add, Between, Contract, Count, Map, Mask, Node, Rectangle, Reduce, Rename, Segment
+from recgen.algebra.operations import Add, Between, Contract, Count, Map, Mask, Rectangle, Reduce, Rename, Segment
+from recgen.algebra.program import Node
 from recgen.plan.kernels import Plan
 
 from .naming import Names

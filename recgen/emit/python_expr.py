@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Abs, And, Basic, E, Expr, Max, Min, Mod, Not, Or, Piecewise, Rational, S, cos, exp, log, pi, sin, tanh
 
-from recgen.algebra.functions import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
+from recgen.algebra.activations import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
 from recgen.algebra.stable import Expm1, Log1p
 from recgen.emit.expression import ExpressionPrinter, Level, Text
 

@@ -8,7 +8,9 @@ import sympy
 
 from recgen.algebra.chunkwise import repeated, token_value
 from recgen.algebra.features import is_elementwise
-from recgen.algebra.program import Graph, Leaf, Node, topological
+from recgen.algebra.graph import Graph
+from recgen.algebra.operations import Leaf
+from recgen.algebra.program import Node, topological
 from recgen.algebra.recurrence import Recurrence, steady_update
 from recgen.algebra.widths import is_wide
 from recgen.plan.kernels import Kernel

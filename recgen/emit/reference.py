@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import sympy
 
 from recgen.algebra.chunkwise import token_value
-from recgen.algebra.program import Graph, Node
+from recgen.algebra.graph import Graph
+from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence, StateRule, steady_update
 from recgen.plan.order import Compute, statements
 

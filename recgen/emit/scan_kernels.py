@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from recgen.algebra.program import Carry, Leaf, Node, topological
+from recgen.algebra.operations import Leaf
+from recgen.algebra.program import Carry, Node, topological
 from recgen.algebra.scan import log_decay_of
 from recgen.plan.kernels import Kernel, Plan, Store
 from recgen.plan.order import Compute, statements

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,12 +11,12 @@ from recgen.plan.kernels import Plan, Store
 from recgen.spec.model import Spec
 
 from .kernel_helpers import helper_sources
-from .launch import epilogue_lines, given_doc, given_lines, prologue_lines
+from .launch import buffer, epilogue_lines, given_doc, given_lines, prologue_lines
 from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
 from .scan_kernels import scan_kernels
-from .sizes import Shapes, feature_letter, launch_shapes, size_setup
+from .sizes import Shapes, feature_letter, launch_shapes, size_setup, sizes_read
 from .torch_program import is_scalar
 from .torch_scan import ScanWriter, segment_backward, segment_forward
 from .triton_program import broadcast
@@ -55,12 +54,13 @@ def scan_context(
         for kernel, launch in zip(kernels[2:], launches[2:], strict=True)
     ]
     output = f"o = {_buffer(plan.forward.stores[0], layout, features, value, state)}"
+    letters = ("batch", "T", "H", features) if layout.heads else ("batch", "T", "CHANNELS")
+    others = {"rows": "rows = batch * T", **({"V": f"V = {shapes.value}"} if layout.heads else {})}
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, state)
 
     def complete(lines: list[str], body: list[str], size: str) -> list[str]:
         lines = [line.replace("SIZE", size) for line in lines]
-        text = "\n".join([*lines[1:], *body])
-        return [*lines, *_sizes(layout, features, shapes, text)]
+        return [*lines, *sizes_read("\n".join([*lines[1:], *body]), shapes.key, letters, others)]
 
     launched = [*launches[3].pointers, *numbers[1], *buffers]
     whole = f"max(1, {tensors[0].name}.shape[1])"
@@ -117,29 +117,10 @@ def _shapes_of(spec: Spec, layout: Layout, state: str, given: Sequence[str]) -> 
     return Shapes((first,), (first,), f"{first}.shape", f"{first}.shape")
 
 
-def _sizes(layout: Layout, features: str, shapes: Shapes, text: str) -> list[str]:
-    """The sizes that a launch refers to. features: the letter of the feature width."""
-    extra = []
-    if re.search(r"\brows\b", text):
-        extra.append("rows = batch * T")
-    if layout.heads and re.search(r"\bV\b", text):
-        extra.append(f"V = {shapes.value}")
-    letters = ("batch", "T", "H", features) if layout.heads else ("batch", "T", "CHANNELS")
-    names = [a if re.search(rf"\b{a}\b", "\n".join([text, *extra])) else "_" for a in letters]
-    shape = [f"{', '.join(names)} = {shapes.key}"] if set(names) != {"_"} else []
-    return [*shape, *extra]
-
-
 def _buffer(s: Store, layout: Layout, features: str, value: str, state: str) -> str:
-    """Where a kernel's result goes."""
-    heads = ["H"] if layout.heads else []
-    widths = [features if a == "m" else layout.widths[a] for a in s.node.axes if a != "t"]
-    if s.kind == "output":
-        shape = ", ".join(["batch", "T", *heads, *widths])
-        return f"torch.empty_like({s.name[2:]})" if s.name.startswith("d_") else f"{value}.new_empty({shape})"
     tiles = [] if "v" in s.node.axes else ["grid.tiles"]
-    lead = ["grid.chunks"] if s.over_time else ["batch", "T"]
-    return f"{state}.new_empty({', '.join([*tiles, *lead, *heads, *widths])})"
+    widths = ["H"] * layout.heads + [features if a == "m" else layout.widths[a] for a in s.node.axes if a != "t"]
+    return buffer(s, tiles, "grid.chunks", widths, value, state)
 
 
 def _totals_shape(plan: Plan, layout: Layout, state: str) -> str:

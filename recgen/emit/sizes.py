@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy
 
-from recgen.algebra.program import Concat, Leaf, Node, Op, Slice, Unflatten, topological
+from recgen.algebra.operations import Concat, Leaf, Op, Slice, Unflatten
+from recgen.algebra.program import Node, topological
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.widths import changes_width, width
 from recgen.spec.axes import widths_of
@@ -75,6 +77,14 @@ def launch_shapes(spec: Spec, state: str, given: Sequence[str]) -> Shapes:
         f"{key}.shape" if key else f"(*{inputs[0]}.shape[:3], {state}.shape[2])",
         f"{value}.shape[-1]" if value else f"{state}.shape[-1]",
     )
+
+
+def sizes_read(text: str, shape: str, letters: Sequence[str], others: Mapping[str, str]) -> list[str]:
+    """Definitions of the sizes that a text refers to: letters, in the order of the shape, and others by name."""
+    extra = [line for name, line in others.items() if re.search(rf"\b{name}\b", text)]
+    needed = "\n".join([text, *extra])
+    found = [a if re.search(rf"\b{a}\b", needed) else "_" for a in letters]
+    return [*([f"{', '.join(found)} = {shape}"] if set(found) != {"_"} else []), *extra]
 
 
 def feature_letter(rec: Recurrence) -> str:

@@ -8,26 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sympy import (
-    Abs,
-    Basic,
-    Expr,
-    Max,
-    Min,
-    Mod,
-    Piecewise,
-    Rational,
-    Rel,
-    S,
-    Symbol,
-    cos,
-    exp,
-    log,
-    sin,
-    tanh,
-)
+from sympy import Abs, Basic, Expr, Max, Min, Mod, Piecewise, Rational, Rel, S, Symbol, cos, exp, log, sin, tanh
 
-from recgen.algebra.functions import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
+from recgen.algebra.activations import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
 from recgen.algebra.stable import Expm1, Log1p
 from recgen.emit.expression import ExpressionPrinter, Level, Text
 from recgen.emit.python_expr import PythonPrinter

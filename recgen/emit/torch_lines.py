@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from recgen.algebra.program import Carry, Leaf, Node, Program, topological
+from recgen.algebra.operations import Leaf
+from recgen.algebra.program import Carry, Node, Program, topological
 from recgen.plan.order import Compute, LevelLoop, statements
 
 from .naming import Names

@@ -10,7 +10,7 @@ from functools import singledispatchmethod
 
 import sympy
 
-from recgen.algebra.program import (
+from recgen.algebra.operations import (
     Accumulate,
     Add,
     Between,
@@ -24,7 +24,6 @@ from recgen.algebra.program import (
     Leaf,
     Map,
     Mask,
-    Node,
     Op,
     Rectangle,
     Reduce,
@@ -38,6 +37,7 @@ from recgen.algebra.program import (
     Wave,
     placeholder,
 )
+from recgen.algebra.program import Node
 
 from .naming import Names, atom, inside, is_constant, is_uniform, operand
 from .python_expr import PythonPrinter

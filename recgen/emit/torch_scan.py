@@ -10,21 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import singledispatchmethod
 
-from recgen.algebra.program import (
-    Accumulate,
-    Carry,
-    Contract,
-    Leaf,
-    Map,
-    Node,
-    Op,
-    Program,
-    Reduce,
-    Row,
-    Unrow,
-    placeholder,
-    topological,
-)
+from recgen.algebra.operations import Accumulate, Contract, Leaf, Map, Op, Reduce, Row, Unrow, placeholder
+from recgen.algebra.program import Carry, Node, Program, topological
 from recgen.algebra.scan import log_decay_of
 
 from .naming import Names, atom, is_constant

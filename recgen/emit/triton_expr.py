@@ -29,7 +29,7 @@ from sympy import (
     tanh,
 )
 
-from recgen.algebra.functions import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
+from recgen.algebra.activations import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
 from recgen.algebra.stable import Expm1, Log1p
 from recgen.emit.expression import ExpressionPrinter, Level, Text, literal
 from recgen.emit.triton_helpers import TRITON_HELPERS, with_dependencies

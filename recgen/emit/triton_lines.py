@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from recgen.algebra.program import Carry, Leaf, Mask, Node, Rows, Unrows
+from recgen.algebra.operations import Leaf, Mask, Rows, Unrows
+from recgen.algebra.program import Carry, Node
 from recgen.plan.kernels import Kernel, Store
 from recgen.plan.order import Compute, statements
 

@@ -12,7 +12,7 @@ from functools import singledispatchmethod
 import sympy
 
 from recgen.algebra.calculus import is_zero_at_zero
-from recgen.algebra.program import (
+from recgen.algebra.operations import (
     Accumulate,
     Add,
     Between,
@@ -21,7 +21,6 @@ from recgen.algebra.program import (
     Leaf,
     Map,
     Mask,
-    Node,
     Op,
     Rectangle,
     Reduce,
@@ -33,6 +32,7 @@ from recgen.algebra.program import (
     Unrows,
     placeholder,
 )
+from recgen.algebra.program import Node
 
 from .naming import Names, atom, operand
 from .naming import inside as beside

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recgen.algebra.program import AXES, Contract, Leaf, Program, Reduce, Row, Rows, Unrow, Unrows, ordered, topological
+from recgen.algebra.operations import Contract, Leaf, Reduce, Row, Rows, Unrow, Unrows
+from recgen.algebra.program import AXES, Program, ordered, topological
 
 from .kernels import Kernel
 from .tiling import partial_values

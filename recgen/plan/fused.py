@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from recgen.algebra.features import is_elementwise
-from recgen.algebra.program import Accumulate, Add, Carry, Contract, Node, Program, Rows, Unrows, topological
+from recgen.algebra.operations import Accumulate, Add, Contract, Rows, Unrows
+from recgen.algebra.program import Carry, Node, Program, topological
 
 from .kernels import Epilogue, Kernel, Store
 from .tiling import NotTileable, partial_values

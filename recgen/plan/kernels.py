@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recgen.algebra.program import Carry, Leaf, Node, Program, topological
+from recgen.algebra.operations import Leaf
+from recgen.algebra.program import Carry, Node, Program, topological
 
 
 @dataclass(frozen=True)

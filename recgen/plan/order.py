@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recgen.algebra.program import Leaf, Node, Reduce, topological
+from recgen.algebra.operations import Leaf, Reduce
+from recgen.algebra.program import Node, topological
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from recgen.algebra.features import is_elementwise
-from recgen.algebra.program import Accumulate, Add, Carry, Leaf, Map, Node, Program, Reduce, Row, Unrow, topological
+from recgen.algebra.operations import Accumulate, Add, Leaf, Map, Reduce, Row, Unrow
+from recgen.algebra.program import Carry, Node, Program, topological
 from recgen.algebra.scan import log_decay_of
 
 from .check import PlanError

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 import sympy
 
-from recgen.algebra.program import Add, Contract, Map, Node, Reduce, placeholder, topological
+from recgen.algebra.operations import Add, Contract, Map, Reduce, placeholder
+from recgen.algebra.program import Node, topological
 
 
 class NotTileable(ValueError):

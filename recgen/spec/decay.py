@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import sympy
 
+from recgen.algebra.activations import LogSigmoid, Sigmoid
 from recgen.algebra.complex_values import COMPLEX_LANGUAGE, is_complex, split
-from recgen.algebra.functions import LANGUAGE, Fn, LogSigmoid, Sigmoid
+from recgen.algebra.functions import LANGUAGE, Fn
 from recgen.spec.axes import check_axes, tensors_in
 from recgen.spec.context import Context
 from recgen.spec.document import Scalar

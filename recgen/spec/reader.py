@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recgen.errors import NOWHERE, Location, SpecError
+from recgen.spec.arguments import read_arguments
 from recgen.spec.context import Context
 from recgen.spec.decay import DecayParts, read_decay
 from recgen.spec.document import MAX_BYTES, Scalar, decode, parse_document
@@ -29,8 +30,6 @@ from recgen.spec.roles import (
 )
 from recgen.spec.shape import SpecShape, check_shape
 from recgen.spec.source import Source, listing, near
-from recgen.spec.syntax import names_in, parse
-from recgen.spec.tensors import read_inputs, read_params
 from recgen.spec.together import (
     check_features,
     check_gradients,
@@ -39,14 +38,12 @@ from recgen.spec.together import (
     check_together,
     check_used,
 )
-from recgen.spec.tokens import ExpressionError
 from recgen.spec.write import to_yaml
 
 Folders = Iterable[str | os.PathLike[str]]
 
 _SMALLEST_EPS = 1e-37
 _LARGEST_FLOOR = 1e37
-_IMPLIED = {"q": "B T H K", "k": "B T H K", "v": "B T H V"}
 
 
 def read(path: str | os.PathLike[str], *, families: Folders = ()) -> Spec:
@@ -112,7 +109,7 @@ class _Reader:
         if refused:
             context.refuse_at(("name",), *refused)
         family = self._family(shape)
-        inputs, params = self._tensors(shape, family)
+        inputs, params = read_arguments(context, shape, family)
         tensors = {tensor.name: tensor for tensor in (*inputs, *params)}
         decay = family.decay if family else self._decay(shape, tensors) if shape.decay.family is None else None
         roles = {role: self._role(role, shape, tensors, decay) for role in DEFAULT_ROLES}
@@ -220,56 +217,6 @@ class _Reader:
         if read is not None and read.type != "none":
             check_growth(context, ("decay", "log" if decay.value is None else "value"), read, tensors)
         return read
-
-    def _tensors(self, shape: SpecShape, family: FamilyReading | None) -> tuple[list[Tensor], list[Tensor]]:
-        """All inputs and all parameters in call order.
-
-        Inputs: q k v that are implied, the spec's own, then the family's. Parameters: the family's, then its own.
-        """
-        context = self.context
-        declared = read_inputs(context, shape.inputs)
-        params = read_params(context, shape.params)
-        for name in [name for name in shape.params if name in shape.inputs]:
-            context.refuse(context.key_position("params", name), name, f"{name} is declared as an input", "rename one")
-        own = {tensor.name: tensor for tensor in (*declared, *params)}
-        implied = [
-            Tensor(name, tuple(axes.split()), "input", None, context.source.location(context.root.start))
-            for name, axes in self._implied(shape).items()
-            if name not in own
-        ]
-        own |= {tensor.name: tensor for tensor in implied}
-        brought = [tensor for tensor in (*family.inputs, *family.params) if self._brings(tensor, own)] if family else []
-        inputs = implied + declared + [tensor for tensor in brought if tensor.role == "input"]
-        return inputs, [tensor for tensor in brought if tensor.role != "input"] + params
-
-    def _implied(self, shape: SpecShape) -> dict[str, str]:
-        """q, k and v, each unless its role is written without it."""
-        if shape.state == "vector":
-            return {"v": "B T D"} if self._uses("v", shape.value) else {}
-        roles = {"q": shape.query, "k": shape.key, "v": shape.value}
-        return {name: _IMPLIED[name] for name, scalar in roles.items() if self._uses(name, scalar)}
-
-    @staticmethod
-    def _uses(name: str, scalar: Scalar | None) -> bool:
-        if scalar is None:
-            return True
-        try:
-            return name in {found.name for found in names_in(parse(scalar.text))}
-        except ExpressionError:
-            return True
-
-    def _brings(self, tensor: Tensor, own: Mapping[str, Tensor]) -> bool:
-        """Whether a family's tensor is added; one of that name in the spec takes its place when the axes agree."""
-        if tensor.name not in own:
-            return True
-        mine = own[tensor.name]
-        is_input = mine.role == "input"
-        if mine.axes != tensor.axes or is_input != (tensor.role == "input"):
-            group = "inputs" if is_input else "params"
-            kind = "an input" if tensor.role == "input" else "a parameter"
-            reason = f"the family has {kind} {tensor.name} of its own, with the axes {tensor.layout}"
-            self.context.refuse(self.context.key_position(group, tensor.name), tensor.name, reason, "rename yours")
-        return False
 
     def _role(self, role: str, shape: SpecShape, tensors: Mapping[str, Tensor], decay: Decay | None) -> Expr:
         """query, key or value; the default one also where the written one is wrong, which is noted."""

@@ -10,24 +10,9 @@ from dataclasses import dataclass, replace
 
 import sympy
 
-from recgen.algebra.program import (
-    LEVELS,
-    Add,
-    Between,
-    Carry,
-    Count,
-    Graph,
-    Leaf,
-    Map,
-    Mask,
-    Node,
-    Op,
-    Program,
-    Rectangle,
-    Segment,
-    ordered,
-    placeholder,
-)
+from recgen.algebra.graph import Graph
+from recgen.algebra.operations import Add, Between, Count, Leaf, Map, Mask, Op, Rectangle, Segment, placeholder
+from recgen.algebra.program import LEVELS, Carry, Node, Program, ordered
 
 Change = Callable[[Graph, Node], Node]
 A = placeholder(0)

@@ -9,8 +9,10 @@ import numpy as np
 import sympy
 
 from recgen.algebra.exact import Residues
-from recgen.algebra.interpret import Chunk, meaning
-from recgen.algebra.program import Graph, Leaf, Map, Node
+from recgen.algebra.graph import Graph
+from recgen.algebra.meaning import Chunk, meaning
+from recgen.algebra.operations import Leaf, Map
+from recgen.algebra.program import Node
 from recgen.algebra.tokens import Array
 from tests.algebra.show.catalogue import derived, every_case
 

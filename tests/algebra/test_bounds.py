@@ -8,8 +8,9 @@ import random
 import pytest
 from sympy import Expr, Rational, S, Symbol, cos, exp, gamma, log, sin, sqrt, symbols, tanh
 
+from recgen.algebra.activations import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
 from recgen.algebra.bounds import REAL_LINE, Interval, bounds
-from recgen.algebra.functions import LANGUAGE, Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
+from recgen.algebra.functions import LANGUAGE
 from recgen.algebra.precise import value
 from tests.algebra.expressions import SYMBOLS, p, q, random_expression, x, y
 

@@ -25,8 +25,9 @@ from sympy import (
     tanh,
 )
 
+from recgen.algebra.activations import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
 from recgen.algebra.calculus import derivative, is_zero_at_zero
-from recgen.algebra.functions import LANGUAGE, Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus
+from recgen.algebra.functions import LANGUAGE
 from recgen.algebra.precise import slope, value
 from tests.algebra.expressions import SYMBOLS, p, random_expression, random_point, x, y
 

@@ -8,10 +8,11 @@ import sympy
 
 from recgen.algebra.exact import Residues
 from recgen.algebra.interpret import Cut, Run, run
-from recgen.algebra.program import Between, Count, Map, Mask, Program, Segment
-from recgen.algebra.proof import cuts
+from recgen.algebra.operations import Between, Count, Map, Mask, Segment
+from recgen.algebra.program import Program
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.tokens import Array, Draw
+from recgen.algebra.trials import cuts
 from recgen.algebra.unrolled import Unrolled
 from tests.algebra.floats import Floats, close
 from tests.algebra.show.catalogue import derived, every_case

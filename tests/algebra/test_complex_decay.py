@@ -7,15 +7,16 @@ from collections.abc import Callable
 import pytest
 import sympy
 
-from recgen.algebra import recurrence as recurrences
+from recgen.algebra import statement
 from recgen.algebra.adjoint import adjoint
 from recgen.algebra.chunkwise import chunk_program
 from recgen.algebra.complex_decay import ComplexStep, turned
 from recgen.algebra.complex_proof import prove_frame
 from recgen.algebra.derive import derive
-from recgen.algebra.program import Cast, EveryToken, Node
+from recgen.algebra.operations import Cast, EveryToken
+from recgen.algebra.program import Node
 from recgen.algebra.proof import prove
-from recgen.algebra.recurrence import recurrence
+from recgen.algebra.statement import recurrence
 from recgen.algebra.widths import POSITION, Turn
 from recgen.errors import NotLowered, ProofError
 from recgen.resources import specs_dir
@@ -58,14 +59,14 @@ def test_a_frame_that_is_wrong_is_not_proven(name: str, monkeypatch: pytest.Monk
     def wrong(step: ComplexStep) -> Turned:
         return MUTANTS[name](turned(step))
 
-    monkeypatch.setattr(recurrences, "turned", wrong)
+    monkeypatch.setattr(statement, "turned", wrong)
     with pytest.raises(ProofError, match=r"differs"):
         prove_frame(recurrence(S4D))
 
 
 def test_a_decay_that_is_wrong_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = recurrences.split
-    monkeypatch.setattr(recurrences, "split", lambda expr: (2 * right(expr)[0], right(expr)[1]))
+    right = statement.split
+    monkeypatch.setattr(statement, "split", lambda expr: (2 * right(expr)[0], right(expr)[1]))
     with pytest.raises(ProofError, match=r"differs"):
         prove_frame(recurrence(S4D))
 

@@ -6,18 +6,8 @@ import mpmath
 import pytest
 from sympy import Derivative, Eq, Expr, Piecewise, Rational, S, Symbol, diff, exp, log, oo, symbols
 
-from recgen.algebra.functions import (
-    COMPARISONS,
-    LANGUAGE,
-    Activation,
-    Elu,
-    LogSigmoid,
-    Relu,
-    Sigmoid,
-    Silu,
-    Softplus,
-    elementary,
-)
+from recgen.algebra.activations import Activation, Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus, elementary
+from recgen.algebra.functions import COMPARISONS, LANGUAGE
 
 x, y = symbols("x y", real=True)
 ACTIVATIONS = (Sigmoid, LogSigmoid, Softplus, Relu, Elu, Silu)

@@ -7,7 +7,7 @@ import pytest
 import sympy
 from sympy import Abs, Max, Min, Mod, Piecewise, cos, exp, log, sin, sqrt, tanh
 
-from recgen.algebra.functions import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus, elementary
+from recgen.algebra.activations import Elu, LogSigmoid, Relu, Sigmoid, Silu, Softplus, elementary
 from recgen.algebra.precise import point, slope, value
 
 x, y = sympy.symbols("x y", real=True)

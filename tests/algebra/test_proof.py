@@ -15,10 +15,14 @@ from recgen.algebra import chunkwise, proof
 from recgen.algebra.adjoint import adjoint
 from recgen.algebra.chunkwise import chunk_program, pair_program
 from recgen.algebra.exact import Residues
+from recgen.algebra.graph import Graph
 from recgen.algebra.interpret import Cut
-from recgen.algebra.program import Carry, Graph, Map, Node, Program, Segment, placeholder
-from recgen.algebra.proof import ProofError, Trial, prove
-from recgen.algebra.recurrence import Recurrence, StateRule, real, recurrence
+from recgen.algebra.operations import Map, Segment, placeholder
+from recgen.algebra.program import Carry, Node, Program
+from recgen.algebra.proof import ProofError, prove
+from recgen.algebra.recurrence import Recurrence, StateRule, real
+from recgen.algebra.statement import recurrence
+from recgen.algebra.trials import RESIDUES, SYMBOLS, Trial, standard_trials
 from recgen.spec import read_text
 from tests.algebra.mutation import Mutant, mutants, rebuilt, scaled, with_op
 from tests.algebra.show.catalogue import CASES, TOTAL, derived, every_case
@@ -28,7 +32,7 @@ S, z, n, key, value, query, decay = map(real, ("S", "z", "n", "key", "value", "q
 
 def fast() -> list[Trial]:
     """Two comparisons, the first the quicker one, that a wrong program hardly survives."""
-    return [Trial(proof.RESIDUES, Residues(), {"m": 2, "v": 2}, [Cut(2, (2, 1)), Cut(4, (4, 3))])]
+    return [Trial(RESIDUES, Residues(), {"m": 2, "v": 2}, [Cut(2, (2, 1)), Cut(4, (4, 3))])]
 
 
 @every_case
@@ -38,7 +42,7 @@ def test_the_catalogue_is_proven(name: str, factorisation: str) -> None:
     found = prove(d.rec, d.program, d.adjoint)
     assert time.process_time() - start < 2.5
     assert found.ok
-    assert {s.method for s in found.statements} >= {proof.SYMBOLS, proof.RESIDUES, "induction over t"}
+    assert {s.method for s in found.statements} >= {SYMBOLS, RESIDUES, "induction over t"}
 
 
 def test_a_proof_reads_as_statements_with_method_and_size() -> None:
@@ -56,7 +60,7 @@ NO_GROWTH = "no exponential exceeds 1"
 @pytest.mark.parametrize(("factorisation", "bounded"), [("tree", True), ("plain", False)])
 def test_only_the_plain_factors_may_exceed_1(factorisation: str, bounded: bool) -> None:
     d = derived("gla", factorisation)
-    trials = proof.standard_trials(d.rec, d.program)[:1]
+    trials = standard_trials(d.rec, d.program)[:1]
     assert (NO_GROWTH in str(prove(d.rec, d.program, d.adjoint, trials))) == bounded
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import sympy
 
-from recgen.algebra.recurrence import StateRule, affine, linear_read, real, recurrence
+from recgen.algebra.recurrence import StateRule, affine, linear_read, real
+from recgen.algebra.statement import recurrence
 from recgen.errors import NotLowered
 from recgen.spec import read_text
 from tests.algebra.show.catalogue import derived

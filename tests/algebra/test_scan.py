@@ -12,11 +12,14 @@ from recgen.algebra.adjoint import adjoint
 from recgen.algebra.derive import derive
 from recgen.algebra.exact import Residues
 from recgen.algebra.interpret import Cut, NotExact, run
-from recgen.algebra.program import Carry, Program, Row, Unrow, placeholder
-from recgen.algebra.proof import ProofError, composition, prove, token_trials
-from recgen.algebra.recurrence import Recurrence, recurrence
+from recgen.algebra.operations import Row, Unrow, placeholder
+from recgen.algebra.program import Carry, Program
+from recgen.algebra.proof import ProofError, composition, prove
+from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.scan import log_decay_of, token_program
+from recgen.algebra.statement import recurrence
 from recgen.algebra.tokens import Draw
+from recgen.algebra.trials import token_trials
 from recgen.spec import read_text
 
 FULL = "inputs: {g: B T H K V}\ndecay: {type: gated, per: key_value, log: logsigmoid(g)}"

@@ -8,9 +8,10 @@ import pytest
 import sympy
 
 from recgen.algebra.derive import derive
-from recgen.algebra.recurrence import Recurrence, real, recurrence
+from recgen.algebra.recurrence import Recurrence, real
 from recgen.algebra.relative import relative_steps
 from recgen.algebra.stabiliser import MAXIMUM, READ_MAXIMUM, READ_SHIFT, SHIFT, log_factors
+from recgen.algebra.statement import recurrence
 from recgen.errors import ProofError
 from recgen.spec import read_text
 

@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from recgen.algebra.program import Leaf
-from recgen.algebra.recurrence import recurrence
+from recgen.algebra.operations import Leaf
+from recgen.algebra.statement import recurrence
 from recgen.algebra.tokens import Draw, Index
 from recgen.algebra.unrolled import Taped, Tracked, Unrolled, gradients
 from recgen.spec import read_text

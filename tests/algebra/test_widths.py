@@ -9,9 +9,9 @@ import sympy
 from recgen.algebra.adjoint import adjoint
 from recgen.algebra.chunkwise import chunk_program
 from recgen.algebra.derive import derive
-from recgen.algebra.program import Concat, Flatten, Slice
+from recgen.algebra.operations import Concat, Flatten, Slice
 from recgen.algebra.proof import ProofError, prove
-from recgen.algebra.recurrence import recurrence
+from recgen.algebra.statement import recurrence
 from recgen.algebra.widths import Matmul, Outer, Softmax, Total, width
 from recgen.errors import SpecError
 from recgen.spec import read_text

@@ -14,8 +14,9 @@ import pytest
 import torch
 from sympy import Expr, Piecewise, S, exp, log, tanh
 
+from recgen.algebra.activations import Elu, LogSigmoid, Relu, Sigmoid, Softplus
 from recgen.algebra.calculus import derivative
-from recgen.algebra.functions import LANGUAGE, Elu, LogSigmoid, Relu, Sigmoid, Softplus
+from recgen.algebra.functions import LANGUAGE
 from recgen.algebra.precise import value
 from recgen.emit.torch_expr import TorchPrinter
 from recgen.emit.triton_expr import TritonPrinter

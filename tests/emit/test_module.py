@@ -11,7 +11,8 @@ import pytest
 from jinja2 import meta
 
 from recgen.algebra.derive import derive
-from recgen.emit.module import environment, formatted, module_context, module_text
+from recgen.emit.module import module_context, module_text
+from recgen.emit.render import environment, formatted
 from recgen.plan.passes import plan
 from recgen.resources import specs_dir, templates_dir
 from recgen.spec import read

@@ -9,16 +9,14 @@ import fcntl
 import json
 import os
 import queue
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from math import isqrt
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.generated.catalogue import CARRYING, OPERATORS, REPRESENTATIVES, ROOT, emitted, profile
+from tests.generated.catalogue import CARRYING, OPERATORS, REPRESENTATIVES, emitted, profile
+from tests.generated.offline_worker import Job, Result, answers, job
 
 pytestmark = pytest.mark.offline
 
@@ -34,16 +32,6 @@ MODES = {name: ("chunk", "recurrent") if name in CARRYING else ("chunk",) for na
 SHARED = {"sm_80": 166912, "sm_90": 232448, "sm_100": 232448, "gfx942": 65536}
 USUAL = {"B": 2, "T": 100, "H": 3, "K": 64, "V": 64}
 SMALL = {"B": 2, "T": 5, "H": 3, "K": 16, "V": 16}
-
-Job = dict[str, Any]
-Result = dict[str, Any]
-
-
-def job(operator: str, target: str, mode: str, topic: str, *, dtype: str = "float32",
-        sizes: dict[str, int] | None = None, chunk_size: int | None = None, documents: int | None = None,
-        backward: bool = True) -> Job:
-    return {"operator": operator, "target": target, "mode": mode, "topic": topic, "dtype": dtype, "backward": backward,
-            "sizes": sizes or USUAL, "chunk_size": chunk_size, "documents": documents}
 
 
 def widths_and_dtypes(operator: str, target: str) -> list[tuple[int, str]]:
@@ -63,26 +51,26 @@ def width_jobs(operator: str, target: str, width: int, dtype: str) -> list[Job]:
     """Both kernels; they share their backward ones. As many key channels as make at most `width` features."""
     K = next(K for K in (width, width // 2, isqrt(width) - 1) if features(operator, K) <= width)
     sizes = {**USUAL, "K": K, "V": width}
-    return [job(operator, target, mode, "width", dtype=dtype, sizes=sizes) for mode in MODES[operator]]
+    return [job(operator, target, mode, "width", sizes, dtype=dtype) for mode in MODES[operator]]
 
 
 def integer_jobs(operator: str, target: str) -> list[Job]:
     """Each count set to 1, 16 and 17 in turn: Triton makes a constant of 1, and assumes divisibility of 16."""
     cases: list[tuple[dict[str, int], int | None]] = [({**SMALL, axis: n}, None) for axis in "THB" for n in (1, 16, 17)]
     cases += [({**SMALL, "B": 1, "T": n}, n) for n in (1, 16, 17)]
-    return [job(operator, target, mode, "integer", sizes=sizes, documents=documents, chunk_size=16)
+    return [job(operator, target, mode, "integer", sizes, documents=documents, chunk_size=16)
             for sizes, documents in cases for mode in MODES[operator]]
 
 
 def narrow_jobs(operator: str, target: str) -> list[Job]:
     """Widths for which matrix products are too small, or no power of two."""
     sizes = [{**SMALL, "K": K, "V": V} for K, V in ((1, 1), (2, 17), (17, 4), (8, 16))]
-    return [job(operator, target, mode, "narrow", sizes=s, chunk_size=16) for s in sizes for mode in MODES[operator]]
+    return [job(operator, target, mode, "narrow", s, chunk_size=16) for s in sizes for mode in MODES[operator]]
 
 
 def length_jobs(operator: str, target: str) -> list[Job]:
     """64 lengths in a row."""
-    return [job(operator, target, mode, "lengths", sizes={**SMALL, "B": 1, "T": T}, chunk_size=16)
+    return [job(operator, target, mode, "lengths", {**SMALL, "B": 1, "T": T}, chunk_size=16)
             for T in range(1000, 1064) for mode in MODES[operator]]
 
 
@@ -94,26 +82,6 @@ def all_jobs() -> list[list[Job]]:
     batches += [narrow_jobs(operator, "sm_90") for operator in SAMPLE]
     batches += [length_jobs(operator, "sm_90") for operator in SAMPLE]
     return batches
-
-
-def answers(batches: queue.SimpleQueue[list[Job]], folder: Path) -> list[Result]:
-    """One worker process, fed until nothing is left."""
-    env = {n: x for n, x in os.environ.items() if n != "TRITON_INTERPRET"}
-    env |= {"TRITON_CACHE_DIR": str(folder / "triton"), "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, "-m", "tests.generated.offline_worker"]
-    found: list[Result] = []
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with (open(folder / "stderr", "a") as errors,
-          subprocess.Popen(command, cwd=ROOT, env=env, stderr=errors, **pipes) as worker):
-        assert worker.stdin is not None and worker.stdout is not None
-        while not batches.empty():
-            for asked in batches.get():
-                worker.stdin.write(json.dumps(asked) + "\n")
-                worker.stdin.flush()
-                line = worker.stdout.readline()
-                assert line, f"the worker died on {asked}: {(folder / 'stderr').read_text()[-4000:]}"
-                found.append(json.loads(line))
-    return found
 
 
 def compile_everything(folder: Path) -> list[Result]:

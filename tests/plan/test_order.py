@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from recgen.algebra.derive import Derivation
-from recgen.algebra.program import Leaf, Rename
+from recgen.algebra.operations import Leaf, Rename
 from recgen.plan.order import Compute, LevelLoop, statements
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 import pytest
 import sympy
 
-from recgen.algebra.program import Graph, Node, placeholder
+from recgen.algebra.graph import Graph
+from recgen.algebra.operations import placeholder
+from recgen.algebra.program import Node
 from recgen.plan.tiling import NotTileable, partial_values
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 import sympy
 
-from recgen.algebra.functions import LogSigmoid
+from recgen.algebra.activations import LogSigmoid
 from recgen.spec.model import HEAD, symbol
 from tests.spec.refusals import decayed, only, operator, place, problems
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sympy
 
-from recgen.algebra.functions import LogSigmoid
+from recgen.algebra.activations import LogSigmoid
 from recgen.errors import SpecError
 from recgen.resources import families_dir
 from recgen.spec import Family, Spec, load_families, read, read_text, register_family, unregister_family

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 import sympy
 
 from ..calculus import derivative
-from ..program import Carry, Count, Program
+from ..operations import Count
+from ..program import Carry, Program
 from ..recurrence import Quantity, Recurrence
 from ..widths import is_wide
 from .document import Block, Document, Matrix, Prose, Section, Verbatim, equations
 from .expressions import written
+from .formulas import free
 from .layout import Equation, terms
-from .nodes import Writer, free, shared_names
+from .nodes import Writer, shared_names
 from .notation import Piece, Style, style_named
 from .parts import ADDED, HANDED_BACK, HANDED_ON, TOGETHER, Origin, Part, backward_parts, forward_parts
 from .step import Recurrent

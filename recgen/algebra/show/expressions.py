@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import sympy
 from sympy.core.relational import Relational
 
-from ..functions import SafeExp
+from ..activations import SafeExp
 from .notation import Piece, Style
 
 Spelling = Callable[[sympy.Symbol], Piece]

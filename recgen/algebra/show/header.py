@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..program import Add, Count, Leaf, Node, Program, Rows, topological
+from ..operations import Add, Count, Leaf, Rows
+from ..program import Node, Program, topological
 from ..recurrence import Recurrence
 from .layout import Equation, terms, text_rows
 from .nodes import Writer, shared_names

@@ -1,65 +1,19 @@
-"""A node of a program as an equation, generated from its operation and arguments.
+"""A node of a program as an equation: its name with its indices, and its formula.
 
-Rows are t, columns i, features m, value channels c, levels of the pair tree s; a sum over rows inside a formula that
-already speaks of t runs over j. Nodes without a name are written out inside the node that uses them.
+Nodes without a name are written out inside the node that uses them.
 """
+
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Protocol
 
-from ..program import (
-    Accumulate,
-    Add,
-    Between,
-    Carry,
-    Cast,
-    Concat,
-    Contract,
-    Count,
-    EveryToken,
-    Flatten,
-    Largest,
-    Leaf,
-    Map,
-    Mask,
-    Node,
-    Op,
-    Rectangle,
-    Reduce,
-    Rename,
-    Row,
-    Rows,
-    Segment,
-    Slice,
-    Swap,
-    Unflatten,
-    Unrow,
-    Unrows,
-    Wave,
-    placeholder,
-)
-from .expressions import written
+from ..operations import Add, Leaf, Rows, Unrows
+from ..program import Carry, Node
+from .formulas import Scope, formula, free
 from .layout import Equation, terms
 from .notation import Piece, Style, style_named
-
-LETTERS = {"s": "s", "t": "tjrp", "i": "ijrp", "m": "mn", "v": "cd",
-           "k": "kl", "a": "a", "b": "b", "c": "w", "d": "x", "e": "e", "f": "f", "g": "g"}
-"""The letters an axis may be written with, the first one that is free. Value channels are c: v is a tensor's name."""
-
-DUMMIES = "jrpl"
-"""Letters of rows that only a sum knows."""
-
-NOTES = {
-    "input": "an input", "param": "a parameter", "index": "the head, from 0", "scalar": "a number",
-    "position": "the token, from 0", "pair": "the pair a feature belongs to, from 0",
-    "carry": "carried from chunk to chunk", "cotangent": "the gradient that comes in",
-    "kept": "stored by the forward pass",
-}
-
-Scope = Mapping[str, str]  # axis → letter
 
 
 class Named(Protocol):
@@ -111,11 +65,6 @@ class Writer:
         return Equation(str(start), self.style.arrow, terms(self.style, [kept, write], notes))
 
 
-def free(node: Node) -> dict[str, str]:
-    """The scope of an equation: every axis of the node under its own first letter."""
-    return {a: LETTERS[a][0] for a in node.axes}
-
-
 def equation(node: Node, style: str = "text", names: Named | None = None) -> str:
     """One node as one line, e.g. `scores[t,i] = Σ_m query[t,m] key[i,m]`.
 
@@ -144,162 +93,3 @@ def shared_names(nodes: Iterable[Node]) -> dict[Node, str]:
             if a.name and b.name in (f"{a.name}_token", f"{a.name}_rows"):
                 names[b] = a.name
     return names
-
-
-def fresh(letters: str, scope: Scope) -> str:
-    """The first of the letters that the scope does not use; primes when all are taken."""
-    used = set(scope.values())
-    return next((x for x in letters if x not in used), letters[0] + "'" * (1 + len(used)))
-
-
-@singledispatch
-def formula(op: Op, w: Writer, node: Node, scope: Scope) -> Piece:
-    """The right side of a node's equation."""
-    raise TypeError(f"no notation for {type(op).__name__}")
-
-
-@formula.register
-def _(op: Leaf, w: Writer, node: Node, scope: Scope) -> Piece:
-    return Piece(w.style.words(NOTES[op.kind]))
-
-
-@formula.register
-def _(op: Map, w: Writer, node: Node, scope: Scope) -> Piece:
-    return written(op.expr, w.style, {placeholder(k): w.refer(a, scope) for k, a in enumerate(node.args)})
-
-
-@formula.register
-def _(op: Add, w: Writer, node: Node, scope: Scope) -> Piece:
-    return w.style.total([w.refer(a, scope) for a in node.args])
-
-
-@formula.register
-def _(op: Rows, w: Writer, node: Node, scope: Scope) -> Piece:
-    return w.refer(node.args[0], scope)
-
-
-@formula.register
-def _(op: Unrows, w: Writer, node: Node, scope: Scope) -> Piece:
-    return w.refer(node.args[0], scope)
-
-
-@formula.register
-def _(op: Row, w: Writer, node: Node, scope: Scope) -> Piece:
-    return w.refer(node.args[0], {"t": "t", **scope})
-
-
-@formula.register
-def _(op: Unrow, w: Writer, node: Node, scope: Scope) -> Piece:
-    return w.refer(node.args[0], scope)
-
-
-@formula.register
-def _(op: Rename, w: Writer, node: Node, scope: Scope) -> Piece:
-    return w.refer(node.args[0], {op.source if a == op.target else a: letter for a, letter in scope.items()})
-
-
-@formula.register
-def _(op: Count, w: Writer, node: Node, scope: Scope) -> Piece:
-    j, t, i = fresh(DUMMIES, scope), scope.get("t", ""), scope.get("i", "")
-    conditions = {
-        "through": f"{j} <= {t}", "earlier": f"{j} < {t}", "later": f"{j} > {t}", "total": "t",
-        "between": f"{i} < {j} <= {t}", "inside": f"{i} < {j} < {t}",
-    }
-    return w.style.count(conditions[op.kind] + _same_block(w.style, op.block, j, scope))
-
-
-@formula.register
-def _(op: Segment, w: Writer, node: Node, scope: Scope) -> Piece:
-    j, t = fresh(DUMMIES, scope), scope["t"]
-    under = f"{j} {'<' if op.kind == 'earlier' else '>'} {t}" + _same_block(w.style, op.block, j, scope)
-    return w.style.summed(under, w.refer(node.args[0], {**scope, "t": j}))
-
-
-@formula.register
-def _(op: Between, w: Writer, node: Node, scope: Scope) -> Piece:
-    j = fresh(DUMMIES, scope)
-    through = "<" if op.inside else "<="
-    return w.style.summed(f"{scope['i']} < {j} {through} {scope['t']}", w.refer(node.args[0], {"t": j}))
-
-
-@formula.register
-def _(op: Rectangle, w: Writer, node: Node, scope: Scope) -> Piece:
-    row = fresh(DUMMIES, scope)
-    column = fresh(LETTERS["i"], {**scope, "row": row})
-    above = ">" if op.inside else ">="
-    return w.style.summed(f"{row} {above} {scope['t']} > {column}", w.refer(node.args[0], {"t": row, "i": column}))
-
-
-@formula.register
-def _(op: Mask, w: Writer, node: Node, scope: Scope) -> Piece:
-    t, i = scope["t"], scope["i"]
-    if op.kind != "siblings":
-        condition = w.style.relation(f"{i} {'<=' if op.kind == 'causal' else '<'} {t}")
-    else:
-        lower, upper = w.style.block(i, scope["s"]), w.style.block(t, scope["s"])
-        condition = lower + w.style.words(" is the sibling before ") + upper
-    return w.style.restricted(w.refer(node.args[0], scope), condition)
-
-
-@formula.register
-def _(op: Contract, w: Writer, node: Node, scope: Scope) -> Piece:
-    letter = fresh(LETTERS[op.over], scope)
-    inner = {**scope, op.over: letter}
-    return w.style.summed(letter, w.style.product([w.refer(a, inner) for a in node.args]))
-
-
-@formula.register
-def _(op: Reduce, w: Writer, node: Node, scope: Scope) -> Piece:
-    letter = fresh(LETTERS[op.over], scope)
-    return w.style.summed(letter, w.refer(node.args[0], {**scope, op.over: letter}))
-
-
-@formula.register
-def _(op: Largest, w: Writer, node: Node, scope: Scope) -> Piece:
-    letter = fresh(LETTERS[op.over], scope)
-    return w.style.call("max", [w.refer(node.args[0], {**scope, op.over: letter})])
-
-
-@formula.register
-def _(op: Concat, w: Writer, node: Node, scope: Scope) -> Piece:
-    return w.style.call("concat", [w.refer(a, {**free(a), **scope}) for a in node.args])
-
-
-@formula.register
-def _(op: Flatten, w: Writer, node: Node, scope: Scope) -> Piece:
-    return w.style.call("flatten", [w.refer(node.args[0], {**free(node.args[0]), **scope})])
-
-
-@formula.register
-def _(op: Slice | Unflatten, w: Writer, node: Node, scope: Scope) -> Piece:
-    """The transposes of concat and flatten."""
-    kind = "slice" if isinstance(op, Slice) else "unflatten"
-    return w.style.call(kind, [w.refer(node.args[0], {**free(node.args[0]), **scope})])
-
-
-@formula.register
-def _(op: Cast | EveryToken, w: Writer, node: Node, scope: Scope) -> Piece:
-    return w.refer(node.args[0], scope)
-
-
-@formula.register
-def _(op: Swap, w: Writer, node: Node, scope: Scope) -> Piece:
-    return w.style.call("swap", [w.refer(node.args[0], scope)])
-
-
-@formula.register
-def _(op: Wave, w: Writer, node: Node, scope: Scope) -> Piece:
-    return w.style.call(op.kind, [w.style.product([w.refer(a, scope) for a in node.args])])
-
-
-@formula.register
-def _(op: Accumulate, w: Writer, node: Node, scope: Scope) -> Piece:
-    (x,) = node.args
-    inner = dict(scope)
-    for axis in (a for a in x.axes if a in "ti"):
-        inner[axis] = fresh(LETTERS[axis], inner)
-    return w.style.summed("tokens" if "t" in x.axes else "chunks", w.refer(x, inner))
-
-
-def _same_block(style: Style, block: str, row: str, scope: Scope) -> str:
-    return "" if block == "chunk" else f", {row} in {style.block(scope['t'], scope['s'])}"

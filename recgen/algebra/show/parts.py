@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..program import Add, Leaf, Node, Program, topological
+from ..operations import Add, Leaf
+from ..program import Node, Program, topological
 from .layout import Equation
 from .nodes import Writer
 

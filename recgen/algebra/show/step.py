@@ -10,8 +10,8 @@ from ..recurrence import Quantity, Recurrence, StateRule, affine, linear_read
 from ..stabiliser import MAXIMUM, READ_MAXIMUM, READ_SHIFT, SHIFT, TRACKS
 from .complex_step import ComplexValues
 from .expressions import written
+from .formulas import LETTERS
 from .layout import Equation, terms
-from .nodes import LETTERS
 from .notation import Piece, Style
 from .unroll import gated
 

@@ -12,7 +12,8 @@ from recgen.algebra.bounds import bounds
 from recgen.algebra.chunkwise import chunk_program
 from recgen.algebra.mathtext import explain_derivation
 from recgen.algebra.program import Node, Program
-from recgen.algebra.recurrence import Recurrence, recurrence
+from recgen.algebra.recurrence import Recurrence
+from recgen.algebra.statement import recurrence
 from recgen.resources import specs_dir
 from recgen.spec import Spec, read
 

@@ -7,7 +7,7 @@ import re
 import pytest
 import sympy
 
-from recgen.algebra.functions import Activation, SafeExp
+from recgen.algebra.activations import Activation, SafeExp
 from recgen.algebra.show.expressions import written
 from recgen.algebra.show.notation import STYLES
 from recgen.spec import read_text

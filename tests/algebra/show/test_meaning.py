@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import sympy
 
-from recgen.algebra.functions import Activation
+from recgen.algebra.activations import Activation
 from recgen.algebra.mathtext import carry_equation, equation
 from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence

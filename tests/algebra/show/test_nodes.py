@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from recgen.algebra.graph import Graph
 from recgen.algebra.mathtext import equation, equation_lines
-from recgen.algebra.program import Graph, Node, Op
-from recgen.algebra.show.nodes import formula
+from recgen.algebra.operations import Op
+from recgen.algebra.program import Node
+from recgen.algebra.show.formulas import formula
 from tests.algebra.show.catalogue import derived, every_case
 
 

@@ -1,4 +1,4 @@
-"""The tensor program: interned nodes, checked axes."""
+"""The graph of a tensor program: interned nodes, checked axes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 import sympy
 
-from recgen.algebra.program import Add, Graph, Node, placeholder, topological
+from recgen.algebra.graph import Graph
+from recgen.algebra.operations import Add, placeholder
+from recgen.algebra.program import Node, topological
 
 a, b = sympy.symbols("a b", real=True)
 
