@@ -104,7 +104,7 @@ class TokenKernel:
         """Values that are the same for every token: loaded once."""
         computed = [n for n in self.nodes if n.level != "head" and n not in self.kernel.kept]
         read = {a for n in computed for a in n.args if a.level == "head"}
-        for n in (n for n in self.nodes if n in read and not is_constant(n)):
+        for n in (n for n in self.nodes if n in read and (n.name or not is_constant(n))):
             name = self.names.get(n)
             if is_scalar(n):
                 self.out.scalars.append(name)

@@ -29,12 +29,12 @@ def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> l
     written_out = {a for n in below if isinstance(n.op, Concat) for a in n.args}
     written_out -= {a for n in below if not isinstance(n.op, Concat) for a in n.args}
     heads = any("H" in t.axes for t in tensors)
-    if heads and any(is_uniform(n) and n not in written_out for n in below):
+    if any(is_uniform(n) and n not in written_out and (heads or n.name) for n in below):
         used.add("h")  # what all heads share is still one value per head
     lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
     if paired:
         lines.append(f"pair = torch.arange(K, dtype=torch.float64, device={like}.device) // 2")
-    if "h" in used and any("H" in t.axes for t in tensors):
+    if "h" in used and heads:
         lines.append(f"h = torch.arange({_extent('H', tensors)}, dtype={like}.dtype, device={like}.device)")
     elif "h" in used:  # a vector state has no heads, and one value for all channels
         lines.append(f"h = torch.zeros((), dtype={like}.dtype, device={like}.device)")

@@ -110,9 +110,6 @@ REFUSED = {
     "features in steps": {"feature_map": "where(2 > x, 0.5, 0.25)"},
     "a decay over all positions": {"causal": False, "decay": {"type": "fixed", "log": "-1"}},
     "the state before a token over all positions": {"causal": False, "readout": "exclusive"},
-    "features of the whole width in a scan": {
-        "feature_map": "softmax(x)", "params": {"g": {"axes": "H K V", "init": "0"}},
-        "decay": {"type": "learned", "per": "key_value", "log": "logsigmoid(g)"}},
     "a sum per channel over all positions": {"causal": False, "state": "vector"},
     "a sum of full weights over all positions": {
         "causal": False, "inputs": {"g": "B T H K V"}, "key_weight": "sigmoid(g)"},
