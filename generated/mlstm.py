@@ -7,7 +7,7 @@ One step of a head (token t, feature m, value channel c; ℓ is log_decay):
     key[t,m]    = k[t,m] exp(i[t] - maximum[t])
     value[t,c]  = v[t,c]
     ℓ[t]        = shift[t] + logsigmoid(f[t])
-    log_unit[t] = -maximum[t]
+    log_unit[t] = max(-maximum[t], -60)
     S[t,m,c]    = exp(ℓ[t]) S[t-1,m,c] + key[t,m] value[t,c]
     z[t,m]      = exp(ℓ[t]) z[t-1,m] + key[t,m]
     y[t,c]      = Σ_m query[t,m] S[t,m,c]
@@ -93,9 +93,9 @@ class State(NamedTuple):
 def _token_values(q, k, v, i, f, scale, shift, maximum):
     """Query, key, value, log-decay, log-unit of every token, from the inputs and parameters."""
     query = scale * q
-    key = k * torch.exp(i[..., None] - maximum[..., None])
+    key = k * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None])
     log_decay = shift + F.logsigmoid(f)
-    log_unit = -maximum
+    log_unit = (-maximum).clamp(min=-60)
     return query, key, v, log_decay, log_unit
 
 
@@ -136,21 +136,23 @@ EMPTY = torch.finfo(torch.float32).min  # the maximum where nothing has been wei
 def _log_weights(i, f):
     """The log-decay, the logarithm of the weight of every token."""
     log_decay = F.logsigmoid(f)
-    return log_decay, i
+    log_weight = i.clamp(-1000000000, 1000000000)
+    return log_decay, log_weight
 
 
 def _running_maximum(log_decay, log_weight, start, offsets):
     """The maximum before and after every token of a line of tokens, and after every sequence in it.
 
     It starts from `start`, one for each sequence, and each token makes max(log_decay + m, log_weight) of it. So do any
-    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens.
+    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, so that what is
+    added to a large maximum counts; rounded at the end, to the same numbers wherever they are used.
     """
-    end = start.clone()
-    start = torch.where(start > EMPTY, start, torch.finfo(start.dtype).min)
+    end, dtype = start.clone(), start.dtype
+    start = torch.where(start > EMPTY, start, torch.finfo(dtype).min)
     lengths = offsets.diff()
     there = lengths > 0
     first, last = offsets[:-1][there], offsets[1:][there] - 1
-    decay, maximum = log_decay.clone(), log_weight.clone()
+    decay, maximum = (x.to(torch.float64, copy=True) for x in (log_decay, log_weight))
     maximum[first] = torch.maximum(decay[first] + start[there], maximum[first])
     decay[first] = -math.inf
     step = 1
@@ -158,6 +160,7 @@ def _running_maximum(log_decay, log_weight, start, offsets):
         maximum = torch.cat([maximum[:step], torch.maximum(decay[step:] + maximum[:-step], maximum[step:])])
         decay = torch.cat([decay[:step], decay[step:] + decay[:-step]])
         step *= 2
+    maximum = maximum.to(dtype)
     before = maximum.roll(1, 0)
     before[first] = start[there]
     end[there] = maximum[last]
@@ -233,14 +236,14 @@ def _chunk_forward_torch(q, k, v, i, f, scale, shift, maximum, S, z, size):
     log_decay = _rows(shift + F.logsigmoid(f), size)
     total = log_decay.sum(-1)  # total = Σ_t ℓ[t]
     chunk_decay = torch.exp(total)
-    key = _rows(k * torch.exp(i[..., None] - maximum[..., None]), size)
+    key = _rows(k * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None]), size)
     suffix = _later(log_decay, size, dim=-1)  # suffix[t] = Σ_{j>t} ℓ[j]
     decay_to_end = torch.exp(suffix)
     key_decayed = key * decay_to_end[..., :, None]
     value = _rows(v, size)
     S, S_end = _scan(S, chunk_decay[..., None, None], key_decayed.mT @ value, dim=-3)
     z, z_end = _scan(z, chunk_decay[..., None], key_decayed.sum(-2), dim=-2)
-    log_unit = _rows(-maximum, size)
+    log_unit = _rows((-maximum).clamp(min=-60), size)
     query = _rows(scale * q, size)
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     between = _between(log_decay)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
@@ -263,7 +266,7 @@ def _chunk_backward_torch(q, k, v, i, f, scale, shift, maximum, S, z, d_o, d_S, 
     log_decay = _rows(shift + F.logsigmoid(f), size)
     total = log_decay.sum(-1)  # total = Σ_t ℓ[t]
     chunk_decay = torch.exp(total)
-    part_of_i = k * torch.exp(i[..., None] - maximum[..., None])
+    part_of_i = k * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None])
     key = _rows(part_of_i, size)
     suffix = _later(log_decay, size, dim=-1)  # suffix[t] = Σ_{j>t} ℓ[j]
     decay_to_end = torch.exp(suffix)
@@ -271,7 +274,7 @@ def _chunk_backward_torch(q, k, v, i, f, scale, shift, maximum, S, z, d_o, d_S, 
     value = _rows(v, size)
     S, _ = _scan(S, chunk_decay[..., None, None], key_decayed.mT @ value, dim=-3)
     z, _ = _scan(z, chunk_decay[..., None], key_decayed.sum(-2), dim=-2)
-    log_unit = _rows(-maximum, size)
+    log_unit = _rows((-maximum).clamp(min=-60), size)
     query = _rows(scale * q, size)
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     between = _between(log_decay)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
@@ -319,7 +322,7 @@ def _chunk_backward_torch(q, k, v, i, f, scale, shift, maximum, S, z, d_o, d_S, 
     d_key = decay_to_end[..., :, None] * d_key_decayed + d_similarity.mT @ query
     tokens_of_d_key = _unrows(d_key, T)
     d_i = (part_of_i * tokens_of_d_key).sum(-1)  # d_i[t] = Σ_m k[t,m] exp(i[t] - maximum[t]) d_key[t,m]
-    d_k = tokens_of_d_key * torch.exp(i[..., None] - maximum[..., None])
+    d_k = tokens_of_d_key * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None])
     d_decay_to_end = (key * d_key_decayed).sum(-1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
     d_suffix = decay_to_end * d_decay_to_end
     # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
@@ -509,9 +512,13 @@ def _chunk_forward(
         f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        log_unit = -maximum
+        log_unit = _maximum(-maximum, -60.0)
         query = q * scale
-        key = tl.where(valid[:, None] & feature_valid[None, :], k * tl.exp(i[:, None] - maximum[:, None]), 0.0)
+        key = tl.where(
+            valid[:, None] & feature_valid[None, :],
+            k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
+            0.0,
+        )
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
@@ -605,7 +612,7 @@ def _chunk_backward_query(
         prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query = q * scale
-        log_unit = -maximum
+        log_unit = _maximum(-maximum, -60.0)
         d_n = tl.sum(
             -o
             * d_o
@@ -625,7 +632,11 @@ def _chunk_backward_query(
         d_prefix = decay_to_row * d_decay_to_row
         between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
-        key = tl.where(valid[:, None] & feature_valid[None, :], k * tl.exp(i[:, None] - maximum[:, None]), 0.0)
+        key = tl.where(
+            valid[:, None] & feature_valid[None, :],
+            k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
+            0.0,
+        )
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
@@ -723,7 +734,11 @@ def _chunk_backward_key(
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
-        key = tl.where(valid[:, None] & feature_valid[None, :], k * tl.exp(i[:, None] - maximum[:, None]), 0.0)
+        key = tl.where(
+            valid[:, None] & feature_valid[None, :],
+            k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
+            0.0,
+        )
         # d_key_decayed[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
         d_key_decayed = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)
         d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
@@ -735,7 +750,7 @@ def _chunk_backward_key(
         d_total = chunk_decay * d_chunk_decay
         between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
-        log_unit = -maximum
+        log_unit = _maximum(-maximum, -60.0)
         d_n = tl.sum(
             -o
             * d_o
@@ -759,7 +774,7 @@ def _chunk_backward_key(
         query = q * scale
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        d_k = d_key * tl.exp(i[:, None] - maximum[:, None])
+        d_k = d_key * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None])
         prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
@@ -826,12 +841,16 @@ def _chunk_backward_value(
         n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        key = tl.where(valid[:, None] & feature_valid[None, :], k * tl.exp(i[:, None] - maximum[:, None]), 0.0)
+        key = tl.where(
+            valid[:, None] & feature_valid[None, :],
+            k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
+            0.0,
+        )
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        log_unit = -maximum
+        log_unit = _maximum(-maximum, -60.0)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
         query = q * scale
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
@@ -897,9 +916,9 @@ def _recurrent_forward(
         f = tl.load(f_ptr + at).to(tl.float32)
         shift = tl.load(shift_ptr + at).to(tl.float32)
         query = q * scale
-        key = tl.where(feature_valid, k * tl.exp(i - maximum), 0.0)
+        key = tl.where(feature_valid, k * tl.exp(_maximum(_minimum(i, 1000000000.0), -1000000000.0) - maximum), 0.0)
         log_decay = shift + _logsigmoid(f)
-        log_unit = -maximum
+        log_unit = _maximum(-maximum, -60.0)
         S = key[:, None] * v[None, :] + tl.where(
             log_decay > -0.5, S * _expm1(log_decay) + S, S * tl.exp(_minimum(log_decay, -0.5))
         )
@@ -1168,7 +1187,7 @@ def _launch_backward(size, offsets, scale, shift, maximum, q, k, v, i, f, S, z, 
     f = f.float()
     i = i.float()
     k = k.float()
-    d_i = ((k * torch.exp(i[..., None] - maximum[..., None])) * d_key).sum(-1)
+    d_i = ((k * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None])) * d_key).sum(-1)
     d_f = d_log_decay * torch.sigmoid(-f)
     return (
         d_q,

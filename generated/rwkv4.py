@@ -102,9 +102,9 @@ class State(NamedTuple):
 
 def _token_values(r, k, v, w, u, shift, maximum, read_maximum, read_shift):
     """Value, weight, log-decay, bonus-weight, read-weight, gate of every token, from the inputs and parameters."""
-    weight = torch.exp(k - maximum)
+    weight = torch.exp(k.clamp(-1000000000, 1000000000) - maximum)
     log_decay = shift - torch.exp(w.clamp(max=80))
-    bonus_weight = torch.exp(k - read_maximum + u)
+    bonus_weight = torch.exp(u + (k.clamp(-1000000000, 1000000000) - read_maximum))
     read_weight = torch.exp(read_shift)
     gate = torch.sigmoid(r)
     return v, weight, log_decay, bonus_weight, read_weight, gate
@@ -147,22 +147,24 @@ EMPTY = torch.finfo(torch.float32).min  # the maximum where nothing has been wei
 def _log_weights(k, w, u):
     """The log-decay, the logarithm of the weight, and of the weight of its own share, of every token."""
     log_decay = -torch.exp(w.clamp(max=80))
-    log_own = k + u
-    return log_decay, k, log_own
+    log_weight = k.clamp(-1000000000, 1000000000)
+    log_own = u + k.clamp(-1000000000, 1000000000)
+    return log_decay, log_weight, log_own
 
 
 def _running_maximum(log_decay, log_weight, start, offsets):
     """The maximum before and after every token of a line of tokens, and after every sequence in it.
 
     It starts from `start`, one for each sequence, and each token makes max(log_decay + m, log_weight) of it. So do any
-    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens.
+    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, so that what is
+    added to a large maximum counts; rounded at the end, to the same numbers wherever they are used.
     """
-    end = start.clone()
-    start = torch.where(start > EMPTY, start, torch.finfo(start.dtype).min)
+    end, dtype = start.clone(), start.dtype
+    start = torch.where(start > EMPTY, start, torch.finfo(dtype).min)
     lengths = offsets.diff()
     there = lengths > 0
     first, last = offsets[:-1][there], offsets[1:][there] - 1
-    decay, maximum = log_decay.clone(), log_weight.clone()
+    decay, maximum = (x.to(torch.float64, copy=True) for x in (log_decay, log_weight))
     maximum[first] = torch.maximum(decay[first] + start[there], maximum[first])
     decay[first] = -math.inf
     step = 1
@@ -170,6 +172,7 @@ def _running_maximum(log_decay, log_weight, start, offsets):
         maximum = torch.cat([maximum[:step], torch.maximum(decay[step:] + maximum[:-step], maximum[step:])])
         decay = torch.cat([decay[:step], decay[step:] + decay[:-step]])
         step *= 2
+    maximum = maximum.to(dtype)
     before = maximum.roll(1, 0)
     before[first] = start[there]
     end[there] = maximum[last]
@@ -243,7 +246,7 @@ def _segment_forward(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S,
     """The output of a segment of time and the state after it."""
     log_decay = shift - torch.exp(w.clamp(max=80))
     decay = torch.exp(log_decay)
-    weight = torch.exp(k - maximum)
+    weight = torch.exp(k.clamp(-1000000000, 1000000000) - maximum)
     write = v * weight
     S_states = _scan(S, log_decay, decay, write, size)
     S = S_states[:, :-1]
@@ -251,7 +254,7 @@ def _segment_forward(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S,
     z = z_states[:, :-1]
     gate = torch.sigmoid(r)
     read_weight = torch.exp(read_shift)
-    bonus_weight = torch.exp(k - read_maximum + u)
+    bonus_weight = torch.exp(u + (k.clamp(-1000000000, 1000000000) - read_maximum))
     y = read_weight * S + bonus_weight * v
     n = read_weight * z + bonus_weight
     o = gate * y / n
@@ -262,7 +265,7 @@ def _segment_backward(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S
     """The gradients of a segment's inputs, of the parameters and of the state before it."""
     log_decay = shift - torch.exp(w.clamp(max=80))
     decay = torch.exp(log_decay)
-    weight = torch.exp(k - maximum)
+    weight = torch.exp(k.clamp(-1000000000, 1000000000) - maximum)
     write = v * weight
     S_states = _scan(S, log_decay, decay, write, size)
     S = S_states[:, :-1]
@@ -270,7 +273,7 @@ def _segment_backward(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S
     z = z_states[:, :-1]
     read_weight = torch.exp(read_shift)
     gate = torch.sigmoid(r)
-    bonus_weight = torch.exp(k - read_maximum + u)
+    bonus_weight = torch.exp(u + (k.clamp(-1000000000, 1000000000) - read_maximum))
     n = read_weight * z + bonus_weight
     d_y = gate * d_o / n
     d_S_read = read_weight * d_y
@@ -409,6 +412,12 @@ def _minimum(a, b):
 
 
 @_helper
+def _maximum(a, b):
+    """The larger of two, NaN if either is."""
+    return tl.where((a >= b) | (a != a), a, b)
+
+
+@_helper
 def _expm1(x):
     """exp(x) - 1; near 0 as (u - 1) / log(u) · x with u = exp(x), where the rounding of u cancels."""
     u = tl.exp(x)
@@ -451,7 +460,7 @@ def _scan_ends(
         maximum = tl.load(maximum_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, shift - tl.exp(_minimum(w, 80.0)), 0.0)
         decay = tl.exp(log_decay)
-        weight = tl.where(channel_valid, tl.exp(k - maximum), 0.0)
+        weight = tl.where(channel_valid, tl.exp(_maximum(_minimum(k, 1000000000.0), -1000000000.0) - maximum), 0.0)
         write = v * weight
         total += log_decay
         S = S * decay + write
@@ -502,14 +511,16 @@ def _scan_forward(
         maximum = tl.load(maximum_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         gate = tl.where(channel_valid, tl.sigmoid(r), 0.0)
         read_weight = tl.where(channel_valid, tl.exp(read_shift), 0.0)
-        bonus_weight = tl.where(channel_valid, tl.exp(k - read_maximum + u), 0.0)
+        bonus_weight = tl.where(
+            channel_valid, tl.exp(u + (_maximum(_minimum(k, 1000000000.0), -1000000000.0) - read_maximum)), 0.0
+        )
         y = read_weight * S + bonus_weight * v
         n = read_weight * z + bonus_weight
         o = gate * y / n
         tl.store(o_ptr + at * CHANNELS + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
         log_decay = tl.where(channel_valid, shift - tl.exp(_minimum(w, 80.0)), 0.0)
         decay = tl.exp(log_decay)
-        weight = tl.where(channel_valid, tl.exp(k - maximum), 0.0)
+        weight = tl.where(channel_valid, tl.exp(_maximum(_minimum(k, 1000000000.0), -1000000000.0) - maximum), 0.0)
         write = v * weight
         S = S * decay + write
         z = z * decay + weight
@@ -563,7 +574,7 @@ def _scan_ends_backward(
         maximum = tl.load(maximum_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, shift - tl.exp(_minimum(w, 80.0)), 0.0)
         decay = tl.exp(log_decay)
-        weight = tl.where(channel_valid, tl.exp(k - maximum), 0.0)
+        weight = tl.where(channel_valid, tl.exp(_maximum(_minimum(k, 1000000000.0), -1000000000.0) - maximum), 0.0)
         write = v * weight
         S = S * decay + write
         z = z * decay + weight
@@ -584,7 +595,9 @@ def _scan_ends_backward(
         decay = tl.exp(log_decay)
         read_weight = tl.where(channel_valid, tl.exp(read_shift), 0.0)
         gate = tl.where(channel_valid, tl.sigmoid(r), 0.0)
-        bonus_weight = tl.where(channel_valid, tl.exp(k - read_maximum + u), 0.0)
+        bonus_weight = tl.where(
+            channel_valid, tl.exp(u + (_maximum(_minimum(k, 1000000000.0), -1000000000.0) - read_maximum)), 0.0
+        )
         n = read_weight * z + bonus_weight
         d_y = gate * d_o / n
         d_S_read = read_weight * d_y
@@ -653,7 +666,7 @@ def _scan_backward(
         maximum = tl.load(maximum_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(channel_valid, shift - tl.exp(_minimum(w, 80.0)), 0.0)
         decay = tl.exp(log_decay)
-        weight = tl.where(channel_valid, tl.exp(k - maximum), 0.0)
+        weight = tl.where(channel_valid, tl.exp(_maximum(_minimum(k, 1000000000.0), -1000000000.0) - maximum), 0.0)
         write = v * weight
         S = S * decay + write
         z = z * decay + weight
@@ -673,12 +686,14 @@ def _scan_backward(
         shift = tl.load(shift_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         gate = tl.where(channel_valid, tl.sigmoid(r), 0.0)
         read_weight = tl.where(channel_valid, tl.exp(read_shift), 0.0)
-        bonus_weight = tl.where(channel_valid, tl.exp(k - read_maximum + u), 0.0)
+        bonus_weight = tl.where(
+            channel_valid, tl.exp(u + (_maximum(_minimum(k, 1000000000.0), -1000000000.0) - read_maximum)), 0.0
+        )
         y = read_weight * S + bonus_weight * v
         n = read_weight * z + bonus_weight
         d_gate = y * d_o / n
         d_r = gate * d_gate * tl.sigmoid(-r)
-        weight = tl.where(channel_valid, tl.exp(k - maximum), 0.0)
+        weight = tl.where(channel_valid, tl.exp(_maximum(_minimum(k, 1000000000.0), -1000000000.0) - maximum), 0.0)
         d_weight = d_z + v * d_S
         o = gate * y / n
         d_n = -o * d_o / n
@@ -775,9 +790,11 @@ def _recurrent_forward(
         read_maximum = tl.load(read_maximum_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         read_shift = tl.load(read_shift_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        weight = tl.where(channel_valid, tl.exp(k - maximum), 0.0)
+        weight = tl.where(channel_valid, tl.exp(_maximum(_minimum(k, 1000000000.0), -1000000000.0) - maximum), 0.0)
         log_decay = tl.where(channel_valid, shift - tl.exp(_minimum(w, 80.0)), 0.0)
-        bonus_weight = tl.where(channel_valid, tl.exp(k - read_maximum + u), 0.0)
+        bonus_weight = tl.where(
+            channel_valid, tl.exp(u + (_maximum(_minimum(k, 1000000000.0), -1000000000.0) - read_maximum)), 0.0
+        )
         read_weight = tl.where(channel_valid, tl.exp(read_shift), 0.0)
         gate = tl.where(channel_valid, tl.sigmoid(r), 0.0)
         y = S * read_weight

@@ -64,7 +64,7 @@ def _derivative(expr: Expr, symbol: Symbol) -> Expr:
         expr = _nested(expr)
         return _chain(expr, symbol, _RULES[expr.func](*expr.args))
     if isinstance(expr, Activation):
-        return _chain(expr, symbol, [expr.fdiff()])
+        return _chain(expr, symbol, [expr.fdiff(k + 1) for k in range(len(expr.args))])
     rule = _RULES.get(expr.func)
     if rule is None:
         raise NotImplementedError(f"no derivative is known for {expr.func.__name__}, in {expr}")

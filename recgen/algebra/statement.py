@@ -99,8 +99,7 @@ def _stabiliser(spec: Spec, tensors: Mapping[str, Tensor]) -> Stabiliser | None:
         return None
     log, weight, bonus = _without_overflow(spec.decay.log.tree), spec.key_weight.tree, spec.readout.bonus
     log_bonus, factor = (None, ONE) if bonus is None else log_factors(bonus.tree)
-    own = None if log_bonus is None else weight + log_bonus
-    return Stabiliser(log, weight, own, factor, axes_of(log + weight, tensors), spec.readout.kind == "exclusive")
+    return Stabiliser(log, weight, log_bonus, factor, axes_of(log + weight, tensors), spec.readout.kind == "exclusive")
 
 
 def _sides(spec: Spec) -> tuple[tuple[Expr, Expr], tuple[Expr, Expr]]:

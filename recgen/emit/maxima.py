@@ -23,7 +23,7 @@ def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
     held = rec.stabiliser
     if held is None:
         return None
-    exprs = {"log_decay": held.log_decay, "log_weight": held.log_weight, "log_own": held.log_own}
+    exprs = {"log_decay": held.log_decay, "log_weight": held.entering, "log_own": held.log_own}
     given = {name: e for name, e in exprs.items() if e is not None and e != 0}
     used = {s.name for e in given.values() for s in e.free_symbols}
     tensors = [t for t in (*spec.inputs, *spec.params) if t.name in used]

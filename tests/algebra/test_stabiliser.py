@@ -10,7 +10,15 @@ import sympy
 from recgen.algebra.derive import derive
 from recgen.algebra.recurrence import Recurrence, real
 from recgen.algebra.relative import relative_steps
-from recgen.algebra.stabiliser import MAXIMUM, READ_MAXIMUM, READ_SHIFT, SHIFT, log_factors
+from recgen.algebra.stabiliser import (
+    MAXIMUM,
+    READ_MAXIMUM,
+    READ_SHIFT,
+    SHIFT,
+    SMALLEST_UNIT,
+    Relative,
+    log_factors,
+)
 from recgen.algebra.statement import recurrence
 from recgen.errors import ProofError
 from recgen.spec import read_text
@@ -42,8 +50,8 @@ def test_a_weight_per_head_needs_one_maximum_per_head() -> None:
     assert rec.tracks == {"shift": "", "maximum": ""}
     assert rec.quantities["log_decay"].expr - SHIFT == recurrence(read_text(
         "name: x\ninputs: {f: B T H}\ndecay: {type: gated, log: logsigmoid(f)}")).quantities["log_decay"].expr
-    assert rec.quantities["key"].expr == sympy.exp(i - MAXIMUM) * real("k")
-    assert rec.quantities["log_unit"].expr == -MAXIMUM
+    assert rec.quantities["key"].expr == sympy.exp(Relative(i, MAXIMUM)) * real("k")
+    assert rec.quantities["log_unit"].expr == sympy.Max(-MAXIMUM, SMALLEST_UNIT)
     assert rec.stabiliser.log_weight == i and f in rec.stabiliser.log_decay.free_symbols
 
 
@@ -56,8 +64,8 @@ def test_a_maximum_per_feature_is_read_relative_to_the_largest() -> None:
 def test_a_positive_bonus_enters_the_maximum_and_its_factor_does_not() -> None:
     rec = stated(STATEMENTS["vector"])
     k, u = real("k"), real("u")
-    assert rec.stabiliser.log_own == k + u and rec.stabiliser.own_factor == 2
-    assert rec.quantities["bonus_weight"].expr == 2 * sympy.exp(k + u - READ_MAXIMUM)
+    assert rec.stabiliser.log_bonus == u and rec.stabiliser.own_factor == 2
+    assert rec.quantities["bonus_weight"].expr == 2 * sympy.exp(Relative(k, READ_MAXIMUM) + u)
     assert not rec.scaled and "log_unit" not in rec.quantities  # a ratio of two sums has neither scale nor unit
 
 

@@ -1,6 +1,8 @@
 """Weights given by their logarithm: any finite number is safe, in every form, and changes nothing but the range."""
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -45,6 +47,51 @@ def test_any_finite_logarithm_is_safe(name: str, kind: str, form: Form) -> None:
     assert all(bool(x.isfinite().all()) for x in found.values()), {n: x for n, x in found.items() if n[0] == "d"}
     o, _ = published(name, {n: x.double() for n, x in values.items()})
     assert_matches({"o": found["o"]}, {"o": o})
+
+
+@pytest.mark.parametrize("form", each_form(FORMS))
+@pytest.mark.parametrize("log", [0.0, 110.0, 1e9])
+def test_a_query_that_meets_nothing_reads_nothing(log: float, form: Form) -> None:
+    """A denominator of exactly 0 is held up by the floor, though e^−m may be less than any number."""
+    values = draw(emitted("mlstm"), **SIZES)
+    values["i"].fill_(log)
+    values["q"][:, 3] = 0
+    values["k"][..., 1:] = 0
+    values["q"][:, 5, :, 0] = 0  # at right angles to all keys
+    found = run(emitted("mlstm"), form, values, loss="output")
+    assert all(bool(x.isfinite().all()) for x in found.values())
+    assert not found["o"][:, [3, 5]].any() and bool(found["o"][:, 4].any())
+
+
+@pytest.mark.parametrize("form", each_form(TORCH_FORMS))
+@pytest.mark.parametrize(("first", "decay"), [(1e9, 0.5), (1e8, 20.0), (1e6, 1e-3)])
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_a_huge_weight_goes_on_to_outweigh_all_others_while_it_decays(
+    name: str, first: float, decay: float, form: Form
+) -> None:
+    values = draw(emitted(name), T=200, H=2, K=4, V=3)
+    log, gate = values[LOGARITHMS[name]], values["f" if name == "mlstm" else "w"]
+    log.zero_()
+    log[:, 0] = first
+    gate.fill_(math.log(decay) if name == "rwkv4" else -math.log(math.expm1(decay)))
+    found = run(emitted(name), form, values, loss="output")
+    assert all(bool(x.isfinite().all()) for x in found.values())
+    if name == "rwkv4":  # the average is the first value, seen through each receptance; the first token has its bonus
+        receptance = torch.sigmoid(values["r"].double())
+        assert_matches({"o": found["o"]}, {"o": receptance * values["v"][:, :1].double()})
+
+
+@pytest.mark.parametrize("form", each_form(FORMS))
+@pytest.mark.parametrize("u", [-600.0, -200.0, 90.0, 300.0])
+@pytest.mark.parametrize("k", [0.0, 1e8, 1e10, -1e10, LARGEST])
+def test_a_bonus_beside_a_huge_key_leaves_the_only_value(k: float, u: float, form: Form) -> None:
+    values = draw(emitted("rwkv4"), T=1, V=5)
+    values["k"].fill_(k)
+    values["u"].fill_(u)
+    found = run(emitted("rwkv4"), form, values, loss="output")
+    assert all(bool(x.isfinite().all()) for x in found.values())
+    expected = torch.sigmoid(values["r"].double()) * values["v"].double()
+    assert_matches({"o": found["o"]}, {"o": expected})
 
 
 @pytest.mark.parametrize("name", LOGARITHMS)

@@ -11,6 +11,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from ..activations import SafeExp
+from ..stabiliser import Relative
 from .notation import Piece, Style
 
 Spelling = Callable[[sympy.Symbol], Piece]
@@ -34,6 +35,8 @@ class _Writer:
         self.spell = spell
 
     def piece(self, e: sympy.Basic) -> Piece:
+        if isinstance(e, sympy.Basic) and e.has(Relative):
+            e = e.replace(Relative, lambda x, m: x - m)
         style = self.style
         if isinstance(e, sympy.Symbol):
             return self.spell(e)
