@@ -83,7 +83,7 @@ def _swap(x):
 
 def _wave(function, position, rate, dtype):
     """cos or sin of position · rate. The product is taken in float64: a phase has to be right far along a sequence."""
-    return function(position[..., None, None] * rate).to(dtype)
+    return function(position * rate).to(dtype)
 
 
 def _token_values(q, k, v, scale, position):
@@ -92,8 +92,8 @@ def _token_values(q, k, v, scale, position):
     pair = torch.arange(K, dtype=torch.float64, device=q.device) // 2
     h = torch.arange(q.shape[-2], dtype=q.dtype, device=q.device)
     rate = 10000 ** (-2 * pair / K)
-    part_of_position = _wave(torch.cos, position, rate, q.dtype)
-    part_of_position_2 = _wave(torch.sin, position, rate, q.dtype)
+    part_of_position = _wave(torch.cos, position[..., None, None], rate, q.dtype)
+    part_of_position_2 = _wave(torch.sin, position[..., None, None], rate, q.dtype)
     query = scale * (q * part_of_position + _swap(q) * part_of_position_2)
     key = k * part_of_position + _swap(k) * part_of_position_2
     log_decay = torch.log1p(-torch.exp2(-h - 5))
@@ -161,8 +161,8 @@ def _chunk_forward_torch(q, k, v, scale, position, S, size):
     total = log_decay[:, None] * rows_total
     chunk_decay = torch.exp(total)
     rate = 10000 ** (-2 * pair / K)
-    part_of_position = _wave(torch.cos, position, rate, q.dtype)
-    part_of_position_2 = _wave(torch.sin, position, rate, q.dtype)
+    part_of_position = _wave(torch.cos, position[..., None, None], rate, q.dtype)
+    part_of_position_2 = _wave(torch.sin, position[..., None, None], rate, q.dtype)
     key_features = k * part_of_position + _swap(k) * part_of_position_2
     key = _rows(key_features, size)
     rows_later = (length[:, None] - 1 - row).clamp(min=0)  # rows_later[t] = #{j>t}
@@ -201,8 +201,8 @@ def _chunk_backward_torch(q, k, v, scale, position, S, d_o, d_S, size):
     total = log_decay[:, None] * rows_total
     chunk_decay = torch.exp(total)
     rate = 10000 ** (-2 * pair / K)
-    part_of_position = _wave(torch.cos, position, rate, q.dtype)
-    part_of_position_2 = _wave(torch.sin, position, rate, q.dtype)
+    part_of_position = _wave(torch.cos, position[..., None, None], rate, q.dtype)
+    part_of_position_2 = _wave(torch.sin, position[..., None, None], rate, q.dtype)
     key_features = k * part_of_position + _swap(k) * part_of_position_2
     key = _rows(key_features, size)
     rows_later = (length[:, None] - 1 - row).clamp(min=0)  # rows_later[t] = #{j>t}
@@ -696,8 +696,8 @@ def _given(q, k, scale, position):
     K = q.shape[-1]
     pair = torch.arange(K, dtype=torch.float64, device=q.device) // 2
     rate = 10000 ** (-2 * pair / K)
-    part_of_position = _wave(torch.cos, position, rate, q.dtype)
-    part_of_position_2 = _wave(torch.sin, position, rate, q.dtype)
+    part_of_position = _wave(torch.cos, position[..., None, None], rate, q.dtype)
+    part_of_position_2 = _wave(torch.sin, position[..., None, None], rate, q.dtype)
     query_features = scale * (q * part_of_position + _swap(q) * part_of_position_2)
     key_features = k * part_of_position + _swap(k) * part_of_position_2
     return query_features.contiguous(), key_features.contiguous()
@@ -829,9 +829,9 @@ def _launch_backward(size, offsets, scale, position, q, k, v, S, d_o, d_S):
     d_query_features = d_query_features_rows
     d_key_features = d_key_features_rows
     rate = 10000 ** (-2 * pair / K)
-    part_of_position = _wave(torch.cos, position, rate, S.dtype)
+    part_of_position = _wave(torch.cos, position[..., None, None], rate, S.dtype)
     part_of_scale = scale * d_query_features
-    part_of_position_2 = _wave(torch.sin, position, rate, S.dtype)
+    part_of_position_2 = _wave(torch.sin, position[..., None, None], rate, S.dtype)
     d_q = part_of_position * part_of_scale + -_swap(part_of_position_2 * part_of_scale)
     d_k = part_of_position * d_key_features + -_swap(part_of_position_2 * d_key_features)
     return (

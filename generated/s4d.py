@@ -104,7 +104,7 @@ class State(NamedTuple):
 
 def _wave(function, position, rate, dtype):
     """cos or sin of position · rate. The product is taken in float64: a phase has to be right far along a sequence."""
-    return function(position[..., None, None] * rate).to(dtype)
+    return function(position * rate).to(dtype)
 
 
 def _token_values(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position):
@@ -113,8 +113,8 @@ def _token_values(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position):
     A_im_double = A_im.double()
     log_dt_double = log_dt.double()
     rate = -A_im_double * torch.exp(log_dt_double[..., None])
-    cosine = _wave(torch.cos, position, rate, x.dtype)
-    sine = _wave(torch.sin, position, rate, x.dtype)
+    cosine = _wave(torch.cos, position[..., None, None], rate, x.dtype)
+    sine = _wave(torch.sin, position[..., None, None], rate, x.dtype)
     query = scale * torch.cat((C_re * cosine - query_imag * sine, C_re * sine + query_imag * cosine), -1)
     A_re_log_double = A_re_log.double()
     part_of_A_re_log_double = -torch.exp(A_re_log_double)
@@ -220,8 +220,8 @@ def _chunk_forward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, positi
     key_real = (inverse_real * expm1_real - inverse_imag * expm1_imag).to(x.dtype)
     key_imag = (inverse_real * expm1_imag + inverse_imag * expm1_real).to(x.dtype)
     rate = -A_im_double * torch.exp(log_dt_double[..., None])
-    cosine = _wave(torch.cos, position, rate, x.dtype)
-    sine = _wave(torch.sin, position, rate, x.dtype)
+    cosine = _wave(torch.cos, position[..., None, None], rate, x.dtype)
+    sine = _wave(torch.sin, position[..., None, None], rate, x.dtype)
     key_features = torch.cat((key_real * cosine - key_imag * sine, key_real * sine + key_imag * cosine), -1)
     key = _rows(key_features, size)
     rows_later_2 = (length[:, None] - 1 - row).clamp(min=0)  # rows_later_2[t] = #{j>t}
@@ -288,8 +288,8 @@ def _chunk_backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, posit
     key_real = (inverse_real * expm1_real - inverse_imag * expm1_imag).to(x.dtype)
     key_imag = (inverse_real * expm1_imag + inverse_imag * expm1_real).to(x.dtype)
     rate = -A_im_double * torch.exp(log_dt_double[..., None])
-    cosine = _wave(torch.cos, position, rate, x.dtype)
-    sine = _wave(torch.sin, position, rate, x.dtype)
+    cosine = _wave(torch.cos, position[..., None, None], rate, x.dtype)
+    sine = _wave(torch.sin, position[..., None, None], rate, x.dtype)
     key_features = torch.cat((key_real * cosine - key_imag * sine, key_real * sine + key_imag * cosine), -1)
     key = _rows(key_features, size)
     rows_later_2 = (length[:, None] - 1 - row).clamp(min=0)  # rows_later_2[t] = #{j>t}
@@ -987,8 +987,8 @@ def _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position):
     A_im_double = A_im.double()
     log_dt_double = log_dt.double()
     rate = -A_im_double * torch.exp(log_dt_double[..., None])
-    cosine = _wave(torch.cos, position, rate, C_re.dtype)
-    sine = _wave(torch.sin, position, rate, C_re.dtype)
+    cosine = _wave(torch.cos, position[..., None, None], rate, C_re.dtype)
+    sine = _wave(torch.sin, position[..., None, None], rate, C_re.dtype)
     query_features = scale * torch.cat((C_re * cosine - query_imag * sine, C_re * sine + query_imag * cosine), -1)
     A_re_log_double = A_re_log.double()
     part_of_A_re_log_double = -torch.exp(A_re_log_double)
@@ -1171,10 +1171,10 @@ def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_i
     A_im_double = A_im.double()
     log_dt_double = log_dt.double()
     rate = -A_im_double * torch.exp(log_dt_double[..., None])
-    sine = _wave(torch.sin, position, rate, S.dtype)
+    sine = _wave(torch.sin, position[..., None, None], rate, S.dtype)
     part_of_scale = scale * d_query_features
     part_of_scale_2 = part_of_scale.narrow(-1, K, K)
-    cosine = _wave(torch.cos, position, rate, S.dtype)
+    cosine = _wave(torch.cos, position[..., None, None], rate, S.dtype)
     part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
     d_C_re = (sine * part_of_scale_2).sum((0, 1)) + (cosine * part_of_scale_3).sum((0, 1))
     d_query_imag = (cosine * part_of_scale_2).sum((0, 1)) + (-sine * part_of_scale_3).sum((0, 1))

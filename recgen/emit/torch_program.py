@@ -226,6 +226,7 @@ class TorchText:
     def _(self, op: Wave, node: Node) -> str:
         self.helpers.add("_wave")
         position, rate = map(self.use, node.args)
+        position += f"[..., {', '.join(['None'] * len(node.axes))}]"  # before the axes of the head and of the pairs
         return f"_wave(torch.{op.kind}, {position}, {rate}, {self.like}.dtype)"
 
     @_text.register
