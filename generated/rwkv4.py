@@ -87,7 +87,7 @@ class State(NamedTuple):
     """What one sequence hands to the next, in float32 (float64 for float64 inputs).
 
     S: the sum of decayed values [N, D].
-    z: the sum of decayed values [N, D].
+    z: the sum of decayed weights [N, D].
     m: the largest logarithm of a weight so far, decayed: the sums are in units of its exponential [N, D].
     """
 

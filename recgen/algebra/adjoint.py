@@ -193,6 +193,8 @@ def _(op: Add, g: Graph, node: Node, cotangent: Node) -> Transposed:
 
 @transpose.register
 def _(op: Rows, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    if "t" not in cotangent.axes:  # the same for every row
+        cotangent = g.mul(g.count("each", "chunk"), cotangent)
     yield node.args[0], g.unrows(cotangent)
 
 

@@ -40,7 +40,7 @@ from recgen.algebra.operations import (
 )
 from recgen.algebra.program import LEVELS, Carry, Node, ordered
 
-COUNTED = {"through": "t", "earlier": "t", "later": "t", "total": "", "between": "ti", "inside": "ti"}
+COUNTED = {"each": "t", "through": "t", "earlier": "t", "later": "t", "total": "", "between": "ti", "inside": "ti"}
 
 
 class Graph:

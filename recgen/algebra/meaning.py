@@ -99,6 +99,7 @@ def _(op: Contract, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
 def _(op: Count, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
     """How many tokens lie in a segment: j ≤ t, j < t or j > t in the block of t, i < j ≤ t, i < j < t, or all."""
     inside = {
+        "each": lambda j, t, size: j == t,
         "through": lambda j, t, size: j <= t and j // size == t // size,
         "earlier": lambda j, t, size: j < t and j // size == t // size,
         "later": lambda j, t, size: j > t and j // size == t // size,
@@ -111,7 +112,7 @@ def _(op: Count, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
 
     def counted(index: tuple[int, ...]) -> int:
         at = dict(zip(node.axes, index, strict=True))
-        if op.kind in ("through", "earlier", "later"):
+        if op.kind in ("each", "through", "earlier", "later"):
             at["s"] = sizes[at.get("s", 0)]
         return sum(inside(j, *(at[a] for a in "tsi" if a in at)) for j in range(chunk.rows))
 

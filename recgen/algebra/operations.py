@@ -70,8 +70,8 @@ class Rename(Op):
 
 @dataclass(frozen=True)
 class Count(Op):
-    """How many rows of the sequence lie in a segment. kind: through (j ≤ t), earlier (j < t), later (j > t), total,
-    between (i < j ≤ t, so none where i ≥ t), or inside (i < j < t).
+    """How many rows of the sequence lie in a segment. kind: each (j = t), through (j ≤ t), earlier (j < t), later
+    (j > t), total, between (i < j ≤ t, so none where i ≥ t), or inside (i < j < t).
 
     block is "chunk", or "level" for the blocks of the tree's current level.
     """

@@ -172,7 +172,7 @@ def _both(program: Program, adjoint: Program, trial: Trial, cut: Cut, reference:
         forward = run(program, trial.draw, trial.domain, cut, reference.initial)
         return forward, run(adjoint, trial.draw, trial.domain, cut, reference.d_final, forward.starts)
     except (ValueError, ArithmeticError, TypeError) as error:
-        raise ProofError(f"the program has no value at {cut}: {error}") from error
+        raise ProofError(f"the program has no value at {cut}: {str(error) or type(error).__name__}") from error
     except KeyError as error:
         raise ProofError(f"the program starts from {error}, which the recurrence does not carry, at {cut}") from error
 
@@ -206,7 +206,11 @@ def defined_at_zero(rec: Recurrence, program: Program, adjoint: Program) -> Iter
         reference = trial.reference(rec, 3)
     except (ValueError, ArithmeticError):
         return
-    _both(program, adjoint, trial, trial.cuts[0], reference)
+    try:
+        _both(program, adjoint, trial, trial.cuts[0], reference)
+    except ProofError as error:
+        found = f"outputs have values where all inputs are 0, and gradients have none ({error})"
+        raise ProofError(f"{found}: write what is smooth there, such as sqrt(x + 1e-6) for sqrt(x)") from None
     yield Statement("outputs and gradients exist where all inputs are 0", "evaluation there", trial.sizes)
 
 

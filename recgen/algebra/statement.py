@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import sympy
 
@@ -186,43 +186,44 @@ def is_separable(log: sympy.Expr, tensors: Mapping[str, Tensor]) -> bool:
     return all(axes_of(t, tensors) != "mv" for t in sympy.Add.make_args(sympy.expand_mul(log)))
 
 
-def _gaps_of_totals(spec: Spec, on_both: sympy.Expr) -> dict[str, bool]:
-    """What is not lowered where every token reads every other, and whether the spec has it."""
-    if spec.causal:
-        return {}
-    widths = {t.axes[-1] for t in spec.inputs}
-    return {
-        "causal: false with a vector state": spec.state == "vector",
-        "causal: false with a weight given by its logarithm": spec.log_key_weight,
-        "causal: false with a weight that varies along keys and values at once": on_both != 1,
-        "causal: false without an input of the key's and one of the value's width": spec.state == "matrix"
-        and not {"K", "V"} <= widths,
-    }
-
-
 def refuse_what_is_not_lowered(spec: Spec) -> None:
     """One clear error for what a spec may say but no stage after this one can derive yet."""
-    tensors = {t.name: t for t in (*spec.inputs, *spec.params)}
     moving = {t.symbol for t in spec.inputs}
-    on_both = _weights(spec.key_weight.tree, tensors)[2]
-    missing = {
-        "a value that is the same at every token": spec.state == "matrix"
-        and not spec.value.tree.free_symbols & moving,
-        "a rotation of a feature map that changes the width": spec.rotation is not None
-        and any(changes_width(tree) for tree in (spec.query_map.tree, spec.key_map.tree)),
-        **gaps(spec, moving, on_both),
-        **_gaps_of_totals(spec, on_both),
-    }
-    found = [what for what, there in missing.items() if there]
-    if found:
-        raise NotLowered(
-            [
-                Problem(
-                    spec.decay.log.at,
-                    what,
-                    "the spec is valid, but not lowered yet",
-                    "today: an angle that is constant in time; a matrix state and plain weights where causal is false",
-                )
-                for what in found
-            ]
-        )
+    on_both = _weights(spec.key_weight.tree, {t.name: t for t in (*spec.inputs, *spec.params)})[2]
+    problems = [
+        *_gaps(spec, moving),
+        *((what, spec.decay.log, "today: an angle that is constant in time, plain features and an inclusive readout")
+          for what, there in gaps(spec, moving, on_both).items() if there),
+        *_gaps_of_totals(spec, on_both),
+    ]
+    reason = "the spec is valid, but not lowered yet"
+    if problems:
+        raise NotLowered([Problem(expr.at, what, reason, fix) for what, expr, fix in problems])
+
+
+Gap = tuple[str, Expr, str]  # what is missing, where it is written, what to write today
+
+
+def _gaps(spec: Spec, moving: set[sympy.Symbol]) -> Iterator[Gap]:
+    if spec.state == "matrix" and not spec.value.tree.free_symbols & moving:
+        yield "a value that is the same at every token", spec.value, "let the value depend on an input"
+    if spec.rotation is not None and any(changes_width(e.tree) for e in (spec.query_map, spec.key_map)):
+        fix = "keep the width of the features, or leave the rotation out"
+        yield "a rotation of a feature map that changes the width", spec.rotation, fix
+
+
+def _gaps_of_totals(spec: Spec, on_both: sympy.Expr) -> Iterator[Gap]:
+    """What is not lowered where every token reads every other."""
+    if spec.causal:
+        return
+    if spec.state == "vector":
+        yield "causal: false with a vector state", spec.value, "use a matrix state with K = 1"
+    elif not {"K", "V"} <= {t.axes[-1] for t in spec.inputs}:
+        what = "causal: false without an input of the key's and one of the value's width"
+        yield what, spec.key, "let the query or the key depend on an input B T H K, and the value on one B T H V"
+    if spec.log_key_weight:
+        fix = "write the weight itself, such as key_weight: exp(i)"
+        yield "causal: false with a weight given by its logarithm", spec.key_weight, fix
+    if on_both != 1:
+        fix = "let the weight vary along keys or values alone"
+        yield "causal: false with a weight that varies along keys and values at once", spec.key_weight, fix

@@ -31,7 +31,8 @@ def state_layout(rec: Recurrence, layout: Layout, axes: str) -> str:
 
 
 def _state_words(rule: StateRule) -> str:
-    return STATE_WORDS[rule.field] if "m" in rule.axes else "the sum of decayed values"
+    vector = {"S": "the sum of decayed values", "z": "the sum of decayed weights"}
+    return (STATE_WORDS if "m" in rule.axes else vector)[rule.field]
 
 
 def _complex_state_doc(rec: Recurrence) -> list[str]:

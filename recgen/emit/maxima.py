@@ -26,7 +26,10 @@ def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
     exprs = {"log_decay": held.log_decay, "log_weight": held.entering, "log_own": held.log_own}
     given = {name: e for name, e in exprs.items() if e is not None and e != 0}
     used = {s.name for e in given.values() for s in e.free_symbols}
-    tensors = [t for t in (*spec.inputs, *spec.params) if t.name in used]
+    every = (*spec.inputs, *spec.params)
+    sizes = [a for a in "HKV" if a in used]  # each is read off the first tensor that has it
+    used |= {next(t.name for t in every if a in t.axes) for a in sizes}
+    tensors = [t for t in every if t.name in used]
     graph, first = Graph(), tensors[0].name
     quantities = [Quantity(real(name), axes_of(e, rec.tensors), e) for name, e in given.items()]
     nodes = [token_value(graph, q, rec, name=q.name) for q in quantities]
@@ -37,7 +40,7 @@ def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
     }
     return {
         "names": [t.name for t in tensors],
-        "positions": [k for k, t in enumerate((*spec.inputs, *spec.params)) if t.name in used],
+        "positions": [k for k, t in enumerate(every) if t.name in used],
         "weight_lines": [*size_setup(nodes, tensors, first), *lines],
         "weights": list(({"log_decay": f"torch.zeros_like({results['log_weight']})"} | results).values()),
         "has_own": held.log_own is not None,

@@ -45,6 +45,7 @@ from .torch_expr import TorchPrinter
 
 # How many rows of the sequence lie in a segment: `row` is a row's index in its chunk, `length` each chunk's rows.
 COUNTS = {
+    ("each", "chunk"): "(row < length[:, None]).to(row.dtype)",
     ("through", "chunk"): "torch.minimum(row + 1, length[:, None])",
     ("earlier", "chunk"): "torch.minimum(row, length[:, None])",
     ("later", "chunk"): "(length[:, None] - 1 - row).clamp(min=0)",

@@ -41,6 +41,7 @@ from .triton_expr import TritonPrinter
 EXTENT = {"t": "CHUNK", "i": "CHUNK", "m": "BM", "v": "BV"}
 COLUMN = {"m": "feature", "v": "channel"}
 COUNTS = {
+    ("each", "chunk"): "valid.to(tl.float32)",
     ("through", "chunk"): "tl.minimum(row + 1, rows_here).to(tl.float32)",
     ("earlier", "chunk"): "tl.minimum(row, rows_here).to(tl.float32)",
     ("later", "chunk"): "tl.maximum(rows_here - 1 - row, 0).to(tl.float32)",

@@ -74,7 +74,15 @@ def read_role(
     layout = "B T D" if state == "vector" else f"B T H {width}"
     fix = f"use inputs and parameters whose axes are among {layout}, one of them with {width}"
     sound = check_axes(context, (role,), expr, tensors, allowed, f"the {role} has the axes {layout}", fix, width)
-    return expr if sound else None
+    return expr if sound and _is_defined(context, (role,), expr) else None
+
+
+def _is_defined(context: Context, path: tuple[str, ...], expr: Expr) -> bool:
+    """Whether an expression has a value whatever its inputs are; one that has not is refused."""
+    wrong = undefined(expr.tree)
+    if wrong:
+        context.refuse_at(path, wrong, "write an expression that is defined for every input, such as log(1 + exp(x))")
+    return not wrong
 
 
 def read_feature_map(
@@ -143,7 +151,10 @@ def read_key_weight(
     allowed = "BTD" if shape.state == "vector" else "BTHKV"
     if expr is None or not check_axes(context, path, expr, tensors, allowed, "a weight", "declare other axes"):
         return ONE, False
-    return expr, is_log
+    if expr.tree == 0 and not is_log:
+        context.refuse_at(path, "a token of weight 0 writes nothing", "write a weight above 0, or leave it out")
+        return ONE, False
+    return (expr, is_log) if _is_defined(context, path, expr) else (ONE, False)
 
 
 def read_readout(
@@ -159,6 +170,7 @@ def read_readout(
         if bonus is not None:
             what, fix = f"the bonus weighs a key of axes {fix}", "use inputs and parameters with these axes"
             check_axes(context, ("readout", "bonus"), bonus, tensors, allowed, what, fix)
+            _is_defined(context, ("readout", "bonus"), bonus)
     if shape.bonus is not None and shape.kind == "inclusive":
         reason = "a bonus weighs the current token, which an inclusive readout has in its state already"
         context.refuse(context.key_position("readout", "bonus"), "bonus", reason, "write kind: exclusive")
@@ -169,6 +181,7 @@ def read_readout(
         if gate is not None:
             what, fix = f"the gate multiplies an output of axes {fix}", "use inputs and parameters with these axes"
             check_axes(context, ("readout", "gate"), gate, tensors, allowed, what, fix)
+            _is_defined(context, ("readout", "gate"), gate)
     return Readout(shape.kind, bonus, shape.skip, gate)
 
 

@@ -38,6 +38,14 @@ FOUND = {  # by earlier runs, each the smallest of its kind
     "a rate three times as steep as its exponent": {
         "inputs": {"S": "B T H K", "g": "B T H V"},
         "decay": {"type": "gated", "per": "key_value", "log": "-S ** 2 + -exp(g * 3)"}},
+    "one angle for all pairs": {"rotation": "1"},
+    "an angle per head": {"params": {"th": {"axes": "H", "init": "1"}}, "rotation": "th"},
+    "a complex decay with one angle": {
+        "params": {"w": {"axes": "H K", "init": "0"}},
+        "decay": {"type": "learned", "per": "key", "log": "complex(-exp(w), 0.5)"}},
+    "a logarithm of the width": {
+        "inputs": {"i": "B T H"}, "key_weight": {"log": "i * K ** -0.5"}, "normalizer": "max_abs"},
+    "sizes over all positions": {"causal": False, "normalizer": {"kind": "abs_sum", "floor": "0.1"}},
     "one number as the decay of all channels": {
         "state": "vector", "decay": {"type": "fixed", "per": "channel", "value": "0.9"}},
     "a query without tokens": {"params": {"N": {"axes": "H K", "init": 0}}, "query": "N"},
@@ -92,6 +100,10 @@ OVER_ALL_POSITIONS = {
         "params": {"a": {"axes": "H K", "init": "normal(0, 1)"}}, "query": "q * a", "key": "k * a"},
 }
 REFUSED = {
+    "a weight of 0": {"key_weight": "0"},
+    "the logarithm of a weight that may be negative": {"inputs": {"g": "B T H"}, "key_weight": "log(g)"},
+    "the root of a gate that may be negative": {"inputs": {"g": "B T H V"}, "readout": {"gate": "sqrt(g)"}},
+    "the logarithm of a query": {"query": "log(q)"},
     "a value without tokens": {"params": {"N": {"axes": "H V", "init": 0}}, "value": "N"},
     "a decay in steps": {"inputs": {"g": "B T H"}, "decay": {"type": "gated", "log": "where(g > 0, -0.5, -0.01)"}},
     "more features of the query than of the key": {"feature_map": {"query": "concat(x, -x)", "key": "x"}},

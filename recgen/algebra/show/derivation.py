@@ -89,7 +89,9 @@ def _one_step(w: Recurrent) -> Section:
 def _unrolled(w: Recurrent) -> Section:
     found = unroll(w.rec, w.rec.states[0])
     m, entry = w.style.inline, str(w.mask_entry())
-    each = f" It is the same for every {m('m')}, the index of the feature being left out." if w.rec.structure else ""
+    left_out = {"": "", "v": f"{m('c')}, the index of the channel", "m": f"{m('m')}, the index of the feature"}.get(
+        w.rec.structure, f"{m('m')} and {m('c')}, the indices of feature and channel")
+    each = f" It has the same form for every {left_out} being left out." if left_out else ""
     carried = ", ".join(m(_entry(w, found, e)) for e in found.carried)
     blocks: list[Block] = [
         Prose(f"Applying the step {TOKENS} times to symbols and collecting what multiplies the write of token {m('i')}"
@@ -124,7 +126,9 @@ def _numbers(w: Recurrent, found: Unrolled) -> list[Block]:
 
 
 def _update(w: Recurrent) -> Section:
-    kept = " and ".join(w.style.inline(str(w.state(rule, ""))) for rule in w.rec.states)
+    names = [w.style.inline(str(w.state(rule, ""))) for rule in w.rec.states]
+    names += [w.style.inline(w.style.symbol("maximum"))] if w.rec.stabiliser else []
+    kept = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
     words = Prose(f"Token by token, all that is kept is {kept}, whatever the length of the sequence.")
     return Section("Recurrent update", (words, *equations(w.in_place() + w.output())))
 

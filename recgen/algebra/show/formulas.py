@@ -129,7 +129,7 @@ def _(op: Rename, w: Referring, node: Node, scope: Scope) -> Piece:
 def _(op: Count, w: Referring, node: Node, scope: Scope) -> Piece:
     j, t, i = fresh(DUMMIES, scope), scope.get("t", ""), scope.get("i", "")
     conditions = {
-        "through": f"{j} <= {t}", "earlier": f"{j} < {t}", "later": f"{j} > {t}", "total": "t",
+        "each": f"{j} = {t}", "through": f"{j} <= {t}", "earlier": f"{j} < {t}", "later": f"{j} > {t}", "total": "t",
         "between": f"{i} < {j} <= {t}", "inside": f"{i} < {j} < {t}",
     }
     return w.style.count(conditions[op.kind] + _same_block(w.style, op.block, j, scope))

@@ -22,7 +22,7 @@ EXPRESSIONS = [
     ("a - (b - c)", "a + c - b", "a + c - b"),
     ("b * (a + 1)", "b (a + 1)", r"b \, \left( a + 1 \right)"),
     ("a ** -2", "1/a^2", r"\frac{1}{a^{2}}"),
-    ("sqrt(a)", "sqrt(a)", r"\sqrt{a}"),
+    ("sqrt(sigmoid(a))", "sqrt(sigmoid(a))", r"\sqrt{\mathrm{sigmoid}(a)}"),
     ("abs(gamma) + 1e-6", "|gamma| + 1e-6", r"\left| \gamma \right| + 10^{-6}"),
     ("max(a, 0)", "max(a, 0)", r"\max\left( a, 0 \right)"),
     ("where(a > 0, a, b)", "(a where a > 0, b otherwise)",
@@ -44,6 +44,6 @@ def test_expressions_are_written_as_one_would(source: str, text: str, latex: str
 
 def test_every_activation_has_a_notation() -> None:
     x = sympy.Symbol("x", real=True)
-    for activation in Activation.__subclasses__():
+    for activation in (a for a in Activation.__subclasses__() if 1 in a.nargs):
         name = "exp" if activation is SafeExp else activation.__name__.lower()
         assert str(written(activation(x), STYLES["text"])) == f"{name}(x)"
