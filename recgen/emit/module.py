@@ -175,7 +175,6 @@ def _whole_size(rec: Recurrence, plan: Plan) -> str:
 
 def _reference_context(rec: Recurrence, ref: Reference) -> dict[str, Any]:
     quantities = list(rec.quantities)
-    value = ref.variables[quantities.index("value")]
     return {
         "token_value_doc": ", ".join(q.replace("_", "-") for q in quantities).capitalize(),
         "token_lines": ref.token_lines,
@@ -184,7 +183,7 @@ def _reference_context(rec: Recurrence, ref: Reference) -> dict[str, Any]:
         "token_arguments": [*ref.variables, *(r.name for r in rec.states)],
         "token_at_t": [f"{v}[:, t]" if moving else v for v, moving in zip(ref.variables, ref.in_time, strict=True)],
         "step_lines": ref.step_lines,
-        "value_variable": value,
+        "value_variable": ref.value,
         **({} if rec.causal else halves(rec, ref)),
     }
 

@@ -28,22 +28,24 @@ class Reference:
     """
 
     token_lines: list[str]
-    variables: list[str]  # one per quantity, in order
-    in_time: list[bool]  # whether the quantity varies in time
+    variables: list[str]  # one per value, in order; quantities that are the same value share one
+    in_time: list[bool]  # whether the value varies in time
     step_lines: list[str]
     nodes: list[Node]
     write_lines: list[str]
     read_lines: list[str]
     written: list[int]
     read: list[int]
+    value: str  # the variable of the quantity called value
 
 
 def reference(rec: Recurrence, first: str) -> Reference:
     graph = Graph()
     nodes = {q.name: token_value(graph, q, rec, name=q.name) for q in rec.quantities.values()}
     lines, names = value_lines(graph, list(nodes.values()), first)
-    variables = [names[n] for n in nodes.values()]
-    in_time = [n.level == "token" for n in nodes.values()]
+    values = list(dict.fromkeys(nodes.values()))
+    variables = [names[n] for n in values]
+    in_time = [n.level == "token" for n in values]
     symbols = {
         q.symbol: (names[nodes[name]], None if is_scalar(nodes[name]) else q.axes) for name, q in rec.quantities.items()
     }
@@ -57,10 +59,12 @@ def reference(rec: Recurrence, first: str) -> Reference:
         in_time,
         [line for rule, (update, reads) in zip(rec.states, steps, strict=True)
          for line in ([reads[0], update, *reads[1:]] if rule.before else [update, *reads])] + output,
-        list(nodes.values()),
+        values,
         [update for update, _ in steps],
         [line for _, reads in steps for line in reads] + output,
-        *([k for k, q in enumerate(rec.quantities.values()) if q.symbol in used] for used in (written, read)),
+        *([k for k, n in enumerate(values) if n in {nodes[q.name] for q in rec.quantities.values() if q.symbol in used}]
+          for used in (written, read)),
+        names[nodes["value"]],
     )
 
 

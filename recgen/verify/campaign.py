@@ -116,7 +116,8 @@ def _covered(verified: Sequence[Verdict]) -> list[tuple[str, str, int]]:
     for verdict in verified:
         spec = verdict.spec
         decay = spec.get("decay", {"type": "none"})
-        found["decay", " per ".join(decay[k] for k in ("type", "per") if k in decay)] += 1
+        turns = ", complex" if "complex(" in str(decay.get("log")) else ""
+        found["decay", " per ".join(decay[k] for k in ("type", "per") if k in decay) + turns] += 1
         normalizer = spec.get("normalizer", "none")
         found["normalizer", normalizer["kind"] if isinstance(normalizer, dict) else normalizer] += 1
         readout = {"kind": "inclusive", **spec.get("readout", {})}
@@ -125,7 +126,8 @@ def _covered(verified: Sequence[Verdict]) -> list[tuple[str, str, int]]:
         found["causal", spec.get("causal", "true")] += 1
         for key in ("query", "key", "value", "feature_map", "key_weight", "rotation", "scale"):
             if key in spec:
-                found[key, "written out"] += 1
+                by_log = key == "key_weight" and isinstance(spec[key], dict)
+                found[key, "by its logarithm" if by_log else "written out"] += 1
     return sorted((part, how, n) for (part, how), n in found.items())
 
 

@@ -38,6 +38,8 @@ FOUND = {  # by earlier runs, each the smallest of its kind
     "a rate three times as steep as its exponent": {
         "inputs": {"S": "B T H K", "g": "B T H V"},
         "decay": {"type": "gated", "per": "key_value", "log": "-S ** 2 + -exp(g * 3)"}},
+    "a gate that is the value": {
+        "inputs": {"C": "B T H V"}, "value": "cos(C)", "normalizer": "max_abs", "readout": {"gate": "cos(C)"}},
     "one angle for all pairs": {"rotation": "1"},
     "an angle per head": {"params": {"th": {"axes": "H", "init": "1"}}, "rotation": "th"},
     "a complex decay with one angle": {

@@ -22,7 +22,7 @@ EXPRESSIONS = [
     ("a - (b - c)", "a + c - b", "a + c - b"),
     ("b * (a + 1)", "b (a + 1)", r"b \, \left( a + 1 \right)"),
     ("a ** -2", "1/a^2", r"\frac{1}{a^{2}}"),
-    ("sqrt(sigmoid(a))", "sqrt(sigmoid(a))", r"\sqrt{\mathrm{sigmoid}(a)}"),
+    ("sqrt(sigmoid(a))", "sqrt(sigmoid(a))", r"\sqrt{\operatorname{sigmoid}\left( a \right)}"),
     ("abs(gamma) + 1e-6", "|gamma| + 1e-6", r"\left| \gamma \right| + 10^{-6}"),
     ("max(a, 0)", "max(a, 0)", r"\max\left( a, 0 \right)"),
     ("where(a > 0, a, b)", "(a where a > 0, b otherwise)",
