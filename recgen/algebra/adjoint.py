@@ -167,8 +167,8 @@ def _divides_no_more(new: sympy.Expr, old: sympy.Expr) -> bool:
     """Whether nothing is divided by to a higher power: x / y² may underflow where x / y does not."""
 
     def divisors(expr: sympy.Expr) -> dict[sympy.Expr, sympy.Expr]:
-        powers = sympy.Mul.make_args(expr)
-        return {p.base: -p.exp for p in powers if isinstance(p, sympy.Pow) and p.exp.is_Rational and p.exp < 0}
+        below = [p for p in expr.atoms(sympy.Pow) if p.exp.is_Rational and p.exp < 0]
+        return {p.base: max(-q.exp for q in below if q.base == p.base) for p in below}
 
     before = divisors(old)
     return all(power <= before.get(base, 0) for base, power in divisors(new).items())

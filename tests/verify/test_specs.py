@@ -40,6 +40,8 @@ FOUND = {  # by earlier runs, each the smallest of its kind
         "decay": {"type": "gated", "per": "key_value", "log": "-S ** 2 + -exp(g * 3)"}},
     "a gate that is the value": {
         "inputs": {"C": "B T H V"}, "value": "cos(C)", "normalizer": "max_abs", "readout": {"gate": "cos(C)"}},
+    "features that are 0 times a query that may be": {
+        "inputs": {"S": "B T H K"}, "query": "q * relu(S - 2)", "feature_map": "(relu(x)) * (x)", "scale": "K ** -0.5"},
     "one angle for all pairs": {"rotation": "1"},
     "an angle per head": {"params": {"th": {"axes": "H", "init": "1"}}, "rotation": "th"},
     "a complex decay with one angle": {
