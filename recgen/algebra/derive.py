@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from recgen.algebra import proof as proofs
@@ -45,7 +46,8 @@ class Derivation:
 def derive(spec: Spec, prove: bool = True) -> Derivation:
     """Derive and prove. Raises NotLowered for what cannot be derived yet, ProofError for what does not hold."""
     rec = recurrence(spec)
-    interval = log_decay_bounds(spec)
+    # relative to a maximum, a decay is as strong as the next weight is large
+    interval = Interval(-math.inf, 0.0) if rec.stabiliser else log_decay_bounds(spec)
     chosen = "scan" if rec.scans else factorisation(rec.structure, interval) if rec.causal else "total"
     program = token_program(rec) if rec.scans else chunk_program(rec, chosen)
     gradients = adjoint(program)

@@ -156,5 +156,18 @@ def test_an_empty_state_may_be_given_with_a_maximum_of_minus_infinity(name: str)
     assert_matches({"o": found["o"]}, {"o": call(module, Form("chunk", "torch"), values)["o"].double()})
 
 
+@pytest.mark.parametrize("form", each_form(FORMS))
+@pytest.mark.parametrize("decay", [{}, {"decay": {"type": "fixed", "log": -0.01}}], ids=["none", "weak"])
+def test_logarithms_per_key_may_be_far_apart(decay: dict, form: Form) -> None:
+    """Every feature has a maximum of its own, which jumps; no factor of a chunk's products may grow with it."""
+    module = recgen.load({"name": "weighed_keys", "inputs": {"i": "B T H K"}, "key_weight": {"log": "i"},
+                          "feature_map": "softplus", "normalizer": "sum", **decay})
+    values = draw(module, **SIZES)
+    values["i"].mul_(300)
+    found = run(module, form, values, loss="output")
+    assert all(bool(x.isfinite().all()) for x in found.values())
+    assert_matches({"o": found["o"]}, {"o": truth(module, values)["o"]})
+
+
 def test_the_operators_with_a_maximum_are_in_the_catalogue() -> None:
     assert {name for name in OPERATORS if "m" in emitted(name).STATE} == set(LOGARITHMS)

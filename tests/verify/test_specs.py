@@ -42,6 +42,12 @@ FOUND = {  # by earlier runs, each the smallest of its kind
         "inputs": {"C": "B T H V"}, "value": "cos(C)", "normalizer": "max_abs", "readout": {"gate": "cos(C)"}},
     "features that are 0 times a query that may be": {
         "inputs": {"S": "B T H K"}, "query": "q * relu(S - 2)", "feature_map": "(relu(x)) * (x)", "scale": "K ** -0.5"},
+    "weights per key by their logarithm, without a decay": {
+        "inputs": {"x": "B T H K"}, "key_weight": {"log": "x"}, "normalizer": "sum"},
+    "weights per key by their logarithm, under a weak decay": {
+        "inputs": {"x": "B T H K"}, "key_weight": {"log": "x"}, "normalizer": "abs_sum",
+        "params": {"w": {"axes": "H K", "init": "0"}},
+        "decay": {"type": "learned", "per": "key", "log": "-0.01 * sigmoid(w)"}},
     "one angle for all pairs": {"rotation": "1"},
     "an angle per head": {"params": {"th": {"axes": "H", "init": "1"}}, "rotation": "th"},
     "a complex decay with one angle": {
