@@ -167,8 +167,8 @@ def _running_maximum(log_decay, log_weight, start, offsets):
     decay, maximum = (x.to(torch.float64, copy=True) for x in (log_decay, log_weight))
     maximum[first] = torch.maximum(decay[first] + start[there], maximum[first])
     decay[first] = -math.inf
-    step = 1
-    while step < max(lengths.tolist(), default=0):
+    step, longest = 1, max(lengths.tolist(), default=0)
+    while step < longest:
         maximum = torch.cat([maximum[:step], torch.maximum(decay[step:] + maximum[:-step], maximum[step:])])
         decay = torch.cat([decay[:step], decay[step:] + decay[:-step]])
         step *= 2
@@ -1202,8 +1202,7 @@ def step(r, k, v, w, u, state=None, *, scale=None) -> tuple[Tensor, State]:
     _check_scale(scale)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     if state is None:
-        state = [torch.zeros(s, dtype=dtype, device=r.device) for s in _state_shapes(sizes, sizes["B"])]
-        state[2].fill_(EMPTY)
+        state = _empty_state(sizes, sizes["B"], r, dtype)
     S, z, m = _check_state("state", state, sizes, sizes["B"], r, dtype)
     weighed = (tensors[k].to(dtype) for k in [1, 3, 4])
     shift, maximum, read_maximum, read_shift, m = _maxima(*weighed, m, torch.arange(sizes["B"] + 1))
@@ -1228,8 +1227,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     sequences = sizes["B"] if offsets is None else len(offsets) - 1
     if initial_state is None:
-        state = [torch.zeros(s, dtype=dtype, device=tensors[0].device) for s in _state_shapes(sizes, sequences)]
-        state[2].fill_(EMPTY)
+        state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
     tensors = [x.contiguous() for x in tensors]
@@ -1366,6 +1364,13 @@ def _check_offsets(cu_seqlens, sizes, device):
 def _state_shapes(sizes, sequences):
     sizes = {**sizes, "N": sequences}
     return [[sizes[axis] for axis in layout.split()] for layout in STATE.values()]
+
+
+def _empty_state(sizes, sequences, like, dtype):
+    """The state's tensors before the first token."""
+    state = [torch.zeros(shape, dtype=dtype, device=like.device) for shape in _state_shapes(sizes, sequences)]
+    state[2].fill_(EMPTY)
+    return state
 
 
 def _check_state(name, state, sizes, sequences, like, dtype):

@@ -1212,7 +1212,7 @@ def step(r, k, v, w, u, state=None, *, scale=None) -> tuple[Tensor, State]:
     scale = _check_scale(scale)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     if state is None:
-        state = [torch.zeros(s, dtype=dtype, device=r.device) for s in _state_shapes(sizes, sizes["B"])]
+        state = _empty_state(sizes, sizes["B"], r, dtype)
     (S,) = _check_state("state", state, sizes, sizes["B"], r, dtype)
     query, k, v, log_decay, u = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
     o, S = _token_step(query, k, v, log_decay, u, S)
@@ -1233,7 +1233,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     sequences = sizes["B"] if offsets is None else len(offsets) - 1
     if initial_state is None:
-        state = [torch.zeros(s, dtype=dtype, device=tensors[0].device) for s in _state_shapes(sizes, sequences)]
+        state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
     tensors = [x.contiguous() for x in tensors]
@@ -1358,6 +1358,11 @@ def _check_offsets(cu_seqlens, sizes, device):
 def _state_shapes(sizes, sequences):
     sizes = {**sizes, "N": sequences}
     return [[sizes[axis] for axis in layout.split()] for layout in STATE.values()]
+
+
+def _empty_state(sizes, sequences, like, dtype):
+    """The state's tensors before the first token."""
+    return [torch.zeros(shape, dtype=dtype, device=like.device) for shape in _state_shapes(sizes, sequences)]
 
 
 def _check_state(name, state, sizes, sequences, like, dtype):

@@ -1483,7 +1483,7 @@ def step(x, log_dt, D, A_re_log, A_im, C_re, C_im, state=None, *, scale=None) ->
     scale = _check_scale(scale)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     if state is None:
-        state = [torch.zeros(s, dtype=dtype, device=x.device) for s in _state_shapes(sizes, sizes["B"])]
+        state = _empty_state(sizes, sizes["B"], x, dtype)
     S, position = _check_state("state", state, sizes, sizes["B"], x, dtype)
     query, key, x, log_decay, skip = _token_values(
         *(x.contiguous().to(dtype) for x in tensors), scale, position.detach().double()
@@ -1506,7 +1506,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     sequences = sizes["B"] if offsets is None else len(offsets) - 1
     if initial_state is None:
-        state = [torch.zeros(s, dtype=dtype, device=tensors[0].device) for s in _state_shapes(sizes, sequences)]
+        state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
     tensors = [x.contiguous() for x in tensors]
@@ -1647,6 +1647,11 @@ def _check_offsets(cu_seqlens, sizes, device):
 def _state_shapes(sizes, sequences):
     sizes = {**sizes, "N": sequences}
     return [[sizes[axis] for axis in layout.split()] for layout in STATE.values()]
+
+
+def _empty_state(sizes, sequences, like, dtype):
+    """The state's tensors before the first token."""
+    return [torch.zeros(shape, dtype=dtype, device=like.device) for shape in _state_shapes(sizes, sequences)]
 
 
 def _check_state(name, state, sizes, sequences, like, dtype):

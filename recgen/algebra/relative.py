@@ -14,7 +14,7 @@ import sympy
 
 from recgen.algebra import precise
 from recgen.algebra.recurrence import Recurrence
-from recgen.algebra.stabiliser import MAXIMUM, READ_MAXIMUM, READ_SHIFT, SHIFT, TRACKS
+from recgen.algebra.stabiliser import TRACKS
 from recgen.algebra.widths import is_wide
 from recgen.errors import ProofError
 
@@ -29,9 +29,8 @@ def relative_steps(rec: Recurrence) -> Iterator[str]:
     read_from = BEFORE if rec.stabiliser.before else AFTER
     same = not (rec.stabiliser.shifts_read or rec.stabiliser.before)
     read = AFTER if same else READ if rec.stabiliser.shifts_read else BEFORE
-    maxima = {SHIFT: BEFORE - AFTER, MAXIMUM: AFTER, READ_MAXIMUM: read, READ_SHIFT: read_from - read}
     stated = _WrittenOut(rec, dict.fromkeys(TRACKS, sympy.S.Zero))
-    held = _WrittenOut(rec, maxima)
+    held = _WrittenOut(rec, rec.stabiliser.tracks(BEFORE, AFTER, read))
     reads = {sympy.Symbol(rule.read_name, real=True): sympy.exp(-read) for rule in rec.states}
     for rule in rec.states:
         start = {rule.symbol: sympy.exp(-BEFORE) * rule.symbol}

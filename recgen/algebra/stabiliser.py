@@ -84,6 +84,11 @@ class Stabiliser:
         """Whether what is read goes by another maximum than the state it is read from."""
         return "m" in self.axes or self.log_bonus is not None
 
+    def tracks(self, before: sympy.Expr, after: sympy.Expr, read: sympy.Expr) -> dict[sympy.Symbol, sympy.Expr]:
+        """What the tracks are for a token, from the maxima before it, after it, and of what it reads."""
+        source = before if self.before else after
+        return {MAXIMUM: after, SHIFT: before - after, READ_MAXIMUM: read, READ_SHIFT: source - read}
+
     @property
     def read_axes(self) -> str:
         """The axes of r_t: it is the same for all features."""

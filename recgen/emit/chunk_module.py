@@ -10,7 +10,7 @@ from recgen.plan.kernels import Plan
 from recgen.spec.model import Spec
 
 from .kernel_helpers import helper_sources
-from .launch import Launch, epilogue_lines, given_doc, given_lines, kernel_contexts, prologue_lines
+from .launch import Launch, epilogue_lines, given_context, kernel_contexts, prologue_lines
 from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
@@ -27,8 +27,7 @@ def chunk_context(
     home = states[0] if states else "grid"  # what float32 buffers are made like
     kernels, launches, helpers = kernel_contexts(plan, note, value, home, features)
     ahead = 1 if plan.sums is None else 2  # launches of the forward pass
-    given, given_from = given_lines(plan, tensors)
-    given_names = [n.name for n in plan.given]
+    given, computed = given_context(plan, tensors, extras)
     recurrent, recurrent_launch = None, None
     if plan.sums is None:
         recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0], Layout(True))
@@ -37,14 +36,14 @@ def chunk_context(
     prologue, heads = prologue_lines((*sums, plan.forward, *plan.backward), tensors[0].name)
     epilogue, late = epilogue_lines(plan, home)
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, home)
-    shapes = launch_shapes(spec, states[0] if states else "", given_names)
+    shapes = launch_shapes(spec, states[0] if states else "", given["given_names"])
     products = [
         t.name
         for t in spec.inputs
         if t.symbol in spec.query.tree.free_symbols | spec.key.tree.free_symbols | spec.value.tree.free_symbols
     ]
     setup = [
-        *([f"{', '.join(given_names)} = _given({', '.join([*given_from, *extras])})"] if given else []),
+        *computed,
         f"grid = _Grid(offsets, {f'{states[0]}.shape[0], ' if states else ''}{', '.join(shapes.names)})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
         *size_setup(heads, tensors, home),
@@ -78,15 +77,9 @@ def chunk_context(
         "launch_setup_recurrent": [] if recurrent is None else complete(setup, text_of([recurrent_launch])),
         "forward_launches": launches[:ahead],
         "backward_launches": launches[ahead:],
-        "shape_inputs": ", ".join(shapes.names),
         "shape_dtypes": ", ".join(f"{w}.dtype" for w in shapes.inputs) + ("," if len(shapes.inputs) == 1 else ""),
-        "key_source": shapes.inputs[0],
-        "key_shape": shapes.key,
-        "value_shape": shapes.value,
-        "given_lines": given,
-        "given_doc": given_doc(plan),
-        "given_names": given_names,
-        "given_from": given_from,
+        **shapes.context,
+        **given,
         "launch_setup": complete(setup, text_of(launches[:ahead])),
         "launch_setup_backward": complete(setup + late_sizes, text_of(launches[ahead:])),
         "epilogue": epilogue,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from recgen.algebra.operations import Cast, EveryToken, Leaf
 from recgen.algebra.program import Node, topological
@@ -154,6 +155,14 @@ def given_lines(plan: Plan, tensors: Sequence[Tensor]) -> tuple[list[str], list[
     setup = size_setup(nodes, sorted(tensors, key=lambda t: t.name not in sources), like)
     sources += [t.name for t in tensors if t.name not in sources and any(f"{t.name}.shape" in line for line in setup)]
     return setup + _torch_lines(nodes, like, {})[0], sources
+
+
+def given_context(plan: Plan, tensors: Sequence[Tensor], extras: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """What the template of the given values needs, and the line of a launch that computes them, if there are any."""
+    lines, sources = given_lines(plan, tensors)
+    names = [n.name for n in plan.given]
+    call = [f"{', '.join(names)} = _given({', '.join([*sources, *extras])})"] if names else []
+    return {"given_lines": lines, "given_doc": given_doc(plan), "given_names": names, "given_from": sources}, call
 
 
 def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:

@@ -11,7 +11,7 @@ from recgen.plan.kernels import Plan, Store
 from recgen.spec.model import Spec
 
 from .kernel_helpers import helper_sources
-from .launch import buffer, epilogue_lines, given_doc, given_lines, prologue_lines
+from .launch import buffer, epilogue_lines, given_context, prologue_lines
 from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
@@ -37,20 +37,19 @@ def scan_context(
     prologue, heads = prologue_lines((*plan.alone, plan.forward, *plan.backward), tensors[0].name)
     epilogue, late = epilogue_lines(plan, tensors[0].name)
     backward = plan.backward[0]
-    given_text, given_from = given_lines(plan, tensors)
-    given_names = [n.name for n in plan.given]
-    shapes, features = _shapes_of(spec, layout, state, given_names), feature_letter(rec)
+    given, computed = given_context(plan, tensors, extras)
+    shapes, features = _shapes_of(spec, layout, state, given["given_names"]), feature_letter(rec)
     setup = [
-        *([f"{', '.join(given_names)} = _given({', '.join([*given_from, *extras])})"] if given_names else []),
+        *computed,
         f"grid = _Grid(SIZE, offsets, {state}.shape[0], {', '.join(shapes.names)})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
         *size_setup([n for n in heads if not is_scalar(n)], tensors, state),
         *prologue,
     ]
     buffers = [f"{s.name} = {_buffer(s, layout, features, value, state)}" for s in backward.stores]
-    given = {"rows": "rows", "slots": "grid.chunks", "first_slot": "first_slot"}
+    passed = {"rows": "rows", "slots": "grid.chunks", "first_slot": "first_slot"}
     numbers = [
-        [*launch.scalars, *(given[a] for a in kernel.arguments if a in given)]
+        [*launch.scalars, *(passed[a] for a in kernel.arguments if a in passed)]
         for kernel, launch in zip(kernels[2:], launches[2:], strict=True)
     ]
     output = f"o = {_buffer(plan.forward.stores[0], layout, features, value, state)}"
@@ -73,10 +72,7 @@ def scan_context(
         "launches": launches,
         "kept": [],
         "edges": max(len(k.edges) for k in (plan.alone[1], backward)),
-        "given_lines": given_text,
-        "given_doc": given_doc(plan),
-        "given_names": given_names,
-        "given_from": given_from,
+        **given,
         "token_row": "t * H + head" if layout.heads else "t",
         "launch_setup": complete(setup, [output], "size"),
         "launch_setup_recurrent": complete(setup, [output], whole),
@@ -86,10 +82,7 @@ def scan_context(
         "backward_numbers": ["".join(f"{n}, " for n in given_now) for given_now in numbers],
         "epilogue": epilogue,
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
-        "shape_inputs": ", ".join(shapes.names),
-        "key_source": shapes.inputs[0],
-        "key_shape": shapes.key,
-        "value_shape": shapes.value,
+        **shapes.context,
         "totals_shape": _totals_shape(plan, layout, state),
         "hand_over": _hand_over(plan, layout),
         "hand_over_arguments": [*layout.counts, *(f"{c}: tl.constexpr" for c in layout.constants)],

@@ -64,6 +64,16 @@ class Shapes:
     key: str
     value: str
 
+    @property
+    def context(self) -> dict[str, str]:
+        """What the template of a launch's grid needs."""
+        return {
+            "shape_inputs": ", ".join(self.names),
+            "key_source": self.inputs[0],
+            "key_shape": self.key,
+            "value_shape": self.value,
+        }
+
 
 def launch_shapes(spec: Spec, state: str, given: Sequence[str]) -> Shapes:
     """The first inputs with these widths, or features that are given; a width that no input has is the state's."""

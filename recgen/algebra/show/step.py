@@ -7,7 +7,7 @@ import sympy
 
 from ..chunkwise import AXIS
 from ..recurrence import Quantity, Recurrence, StateRule, affine, linear_read
-from ..stabiliser import MAXIMUM, READ_MAXIMUM, READ_SHIFT, SHIFT, TRACKS
+from ..stabiliser import MAXIMUM, READ_MAXIMUM, TRACKS
 from .complex_step import ComplexValues
 from .expressions import written
 from .formulas import LETTERS
@@ -78,10 +78,14 @@ class Recurrent:
                    MAXIMUM: self.style.indexed(MAXIMUM.name, ["t", *axes]),
                    READ_MAXIMUM: self.style.indexed(READ_MAXIMUM.name, ["t", *self.letters(held.read_axes)])}
         read_from = before if held.before else MAXIMUM
-        meaning = {MAXIMUM: sympy.Max(held.log_decay + before, held.log_weight), SHIFT: before - MAXIMUM,
-                   READ_MAXIMUM: read_from if held.log_own is None else sympy.Max(read_from, held.log_own),
-                   READ_SHIFT: read_from - READ_MAXIMUM}
-        spell = lambda s: spelled.get(s) or self.tensor(s)  # noqa: E731
+        meaning = held.tracks(before, MAXIMUM, READ_MAXIMUM) | {
+            MAXIMUM: sympy.Max(held.log_decay + before, held.log_weight),
+            READ_MAXIMUM: read_from if held.log_own is None else sympy.Max(read_from, held.log_own),
+        }
+
+        def spell(s: sympy.Symbol) -> Piece:
+            return spelled.get(s) or self.tensor(s)
+
         found = []
         for track in (s for s in meaning if s.name in self.rec.tracks):
             piece = written(meaning[track], self.style, spell)
