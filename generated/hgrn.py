@@ -91,7 +91,7 @@ def _token_step(scale, value, log_decay, S):
 def _naive(x, g, scale, S):
     scale, value, log_decay = _token_values(x, g, scale)
     outputs = [value[:, :0]]
-    for t in range(value.shape[1]):
+    for t in range(x.shape[1]):
         o, S = _token_step(scale, value[:, t], log_decay[:, t], S)
         outputs.append(o[:, None])
     return torch.cat(outputs, 1), S
@@ -836,8 +836,10 @@ def _each_document(mode, size, offsets, scale, tensors, state):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         own = [s[n : n + 1] for s in state]
         results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
-    if not results:
-        return tensors[0], *state
+    if not results:  # no documents, no tokens
+        return _form(mode, "torch", size, None, scale, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state])[
+            0
+        ], *state
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 

@@ -87,10 +87,10 @@ def _token_read(query, S, z):
 def _naive(q, k, v, scale):
     query, key, v = _token_values(q, k, v, scale)
     S = z = 0
-    for t in range(v.shape[1]):
+    for t in range(q.shape[1]):
         S, z = _token_write(key[:, t], v[:, t], S, z)
     outputs = [v[:, :0]]
-    for t in range(v.shape[1]):
+    for t in range(q.shape[1]):
         outputs.append(_token_read(query[:, t], S, z)[:, None])
     return torch.cat(outputs, 1)
 
@@ -889,11 +889,11 @@ def _form(mode, backend, size, offsets, scale, tensors):
 
 def _each_document(mode, size, offsets, scale, tensors):
     """The torch forms take packed documents one at a time."""
-    outputs = [tensors[2][:, :0]]
+    outputs = []
     for start, end in pairwise(offsets):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         outputs.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :])))
-    return torch.cat(outputs, 1)
+    return torch.cat(outputs, 1) if outputs else _form(mode, "torch", size, None, scale, tensors)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

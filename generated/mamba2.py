@@ -109,7 +109,7 @@ def _token_step(query, key, x, log_decay, skip, S):
 def _naive(C, B, x, dt, A_log, dt_bias, D, scale, S):
     query, key, x, log_decay, skip = _token_values(C, B, x, dt, A_log, dt_bias, D, scale)
     outputs = [x[:, :0]]
-    for t in range(x.shape[1]):
+    for t in range(C.shape[1]):
         o, S = _token_step(query[:, t], key[:, t], x[:, t], log_decay[:, t], skip[:, t], S)
         outputs.append(o[:, None])
     return torch.cat(outputs, 1), S
@@ -1262,8 +1262,10 @@ def _each_document(mode, size, offsets, scale, tensors, state):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         own = [s[n : n + 1] for s in state]
         results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
-    if not results:
-        return tensors[2], *state
+    if not results:  # no documents, no tokens
+        return _form(mode, "torch", size, None, scale, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state])[
+            0
+        ], *state
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 

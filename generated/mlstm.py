@@ -120,7 +120,7 @@ def _token_step(query, key, v, log_decay, log_unit, S, z):
 def _naive(q, k, v, i, f, scale, shift, maximum, S, z):
     query, key, v, log_decay, log_unit = _token_values(q, k, v, i, f, scale, shift, maximum)
     outputs = [v[:, :0]]
-    for t in range(v.shape[1]):
+    for t in range(q.shape[1]):
         o, S, z = _token_step(query[:, t], key[:, t], v[:, t], log_decay[:, t], log_unit[:, t], S, z)
         outputs.append(o[:, None])
     return torch.cat(outputs, 1), S, z
@@ -1486,8 +1486,10 @@ def _each_document(mode, size, offsets, scale, shift, maximum, tensors, state):
                 own,
             )
         )
-    if not results:
-        return tensors[2], *state
+    if not results:  # no documents, no tokens
+        return _form(
+            mode, "torch", size, None, scale, shift, maximum, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state]
+        )[0], *state
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 

@@ -106,7 +106,7 @@ def _token_step(query, key, v, S, z):
 def _naive(q, k, v, omega, scale, S, z):
     query, key, v = _token_values(q, k, v, omega, scale)
     outputs = [v[:, :0]]
-    for t in range(v.shape[1]):
+    for t in range(q.shape[1]):
         o, S, z = _token_step(query[:, t], key[:, t], v[:, t], S, z)
         outputs.append(o[:, None])
     return torch.cat(outputs, 1), S, z
@@ -1100,8 +1100,10 @@ def _each_document(mode, size, offsets, scale, tensors, state):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         own = [s[n : n + 1] for s in state]
         results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
-    if not results:
-        return tensors[2], *state
+    if not results:  # no documents, no tokens
+        return _form(mode, "torch", size, None, scale, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state])[
+            0
+        ], *state
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 

@@ -129,7 +129,7 @@ def _naive(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S, z):
         r, k, v, w, u, shift, maximum, read_maximum, read_shift
     )
     outputs = [v[:, :0]]
-    for t in range(v.shape[1]):
+    for t in range(r.shape[1]):
         o, S, z = _token_step(
             v[:, t], weight[:, t], log_decay[:, t], bonus_weight[:, t], read_weight[:, t], gate[:, t], S, z
         )
@@ -1275,8 +1275,19 @@ def _each_document(mode, size, offsets, shift, maximum, read_maximum, read_shift
                 own,
             )
         )
-    if not results:
-        return tensors[2], *state
+    if not results:  # no documents, no tokens
+        return _form(
+            mode,
+            "torch",
+            size,
+            None,
+            shift,
+            maximum,
+            read_maximum,
+            read_shift,
+            tensors,
+            [s.new_zeros(1, *s.shape[1:]) for s in state],
+        )[0], *state
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 

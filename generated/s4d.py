@@ -1549,8 +1549,10 @@ def _each_document(mode, size, offsets, scale, position, tensors, state):
         results.append(
             _form(mode, "torch", size, None, scale, position[:, start:end], (*inputs, *tensors[len(INPUTS) :]), own)
         )
-    if not results:
-        return tensors[0], *state
+    if not results:  # no documents, no tokens
+        return _form(
+            mode, "torch", size, None, scale, position, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state]
+        )[0], *state
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 

@@ -38,7 +38,7 @@ from .stabiliser import TRACKS
 from .widths import POSITION, changes_width, is_wide
 
 AXIS = {"T": "t", **WITHIN_HEAD}
-REPEATED = ("query", "key", "query_size", "key_size")
+REPEATED = ("query", "key", "value", "query_size", "key_size")
 """What meets token by token, also where it is the same at every token."""
 
 
@@ -178,7 +178,7 @@ def _rows(g: Graph, rec: Recurrence) -> dict[sympy.Symbol, Node]:
 
 
 def repeated(g: Graph, name: str, node: Node) -> Node:
-    """A query or key that is the same at every token as one value per token; other values as they are."""
+    """A query, key or value that is the same at every token as one per token; other quantities as they are."""
     if name not in REPEATED or node.level != "head":
         return node
     return g.label(g.every_token(node), f"{name}_tokens")

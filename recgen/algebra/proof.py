@@ -22,6 +22,7 @@ from recgen.algebra.laurent import Laurent, Symbols
 from recgen.algebra.program import Program
 from recgen.algebra.recurrence import Recurrence, affine
 from recgen.algebra.relative import relative_steps
+from recgen.algebra.smooth import SIZES, SMOOTHER
 from recgen.algebra.tokens import Array, AtZero
 from recgen.algebra.trials import RESIDUES, Reference, Trial, feature_widths, standard_trials, token_trials
 from recgen.algebra.widths import is_wide
@@ -106,7 +107,7 @@ def slopes(rec: Recurrence) -> Iterator[Statement]:
         for s in sorted(q.expr.free_symbols if not is_wide(q.expr) else (), key=str):
             if s.name in rec.tensors and s.is_integer is None:
                 found.append(f"∂{name}/∂{s}")
-                for seed, size in enumerate((0.5, 1.0, 5.0, 40.0)):
+                for seed, size in enumerate(SIZES):
                     _slope_is_right(q.expr, s, precise.point(q.expr.free_symbols, size, seed), found[-1])
     if found:
         yield Statement(f"the derivatives {', '.join(found)}", "central differences with step 10^-45",
@@ -210,7 +211,7 @@ def defined_at_zero(rec: Recurrence, program: Program, adjoint: Program) -> Iter
         _both(program, adjoint, trial, trial.cuts[0], reference)
     except ProofError as error:
         found = f"outputs have values where all inputs are 0, and gradients have none ({error})"
-        raise ProofError(f"{found}: write what is smooth there, such as sqrt(x + 1e-6) for sqrt(x)") from None
+        raise ProofError(f"{found}: {SMOOTHER}") from None
     yield Statement("outputs and gradients exist where all inputs are 0", "evaluation there", trial.sizes)
 
 

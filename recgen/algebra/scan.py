@@ -19,17 +19,20 @@ from dataclasses import replace
 
 import sympy
 
-from .chunkwise import own_term, token_value
+from .chunkwise import own_term, repeated, token_value
 from .graph import Graph
 from .operations import Map, placeholder
 from .program import Carry, Node, Program
-from .recurrence import ONE, Recurrence, affine, linear_read
+from .recurrence import ONE, Recurrence, affine, linear_read, real
+
+VALUE = real("value")
 
 
 def token_program(rec: Recurrence) -> Program:
     """The program of one token. Its values have no row axis; the log-decay is always a value of the token."""
     g = Graph()
     values = {q.symbol: token_value(g, q, rec, name=q.name) for q in rec.quantities.values()}
+    values[VALUE] = repeated(g, "value", values[VALUE])  # a state that is written to has tokens
     decays = {q.symbol for q in rec.log_decays}
     here = {s: n if n.level == "head" and s not in decays else g.row(n) for s, n in values.items()}
     reads: dict[sympy.Symbol, Node] = {}

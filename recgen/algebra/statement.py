@@ -191,7 +191,7 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
     moving = {t.symbol for t in spec.inputs}
     on_both = _weights(spec.key_weight.tree, {t.name: t for t in (*spec.inputs, *spec.params)})[2]
     problems = [
-        *_gaps(spec, moving),
+        *_gaps(spec),
         *((what, spec.decay.log, "today: an angle that is constant in time, plain features and an inclusive readout")
           for what, there in gaps(spec, moving, on_both).items() if there),
         *_gaps_of_totals(spec, on_both),
@@ -204,9 +204,7 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
 Gap = tuple[str, Expr, str]  # what is missing, where it is written, what to write today
 
 
-def _gaps(spec: Spec, moving: set[sympy.Symbol]) -> Iterator[Gap]:
-    if spec.state == "matrix" and not spec.value.tree.free_symbols & moving:
-        yield "a value that is the same at every token", spec.value, "let the value depend on an input"
+def _gaps(spec: Spec) -> Iterator[Gap]:
     if spec.rotation is not None and any(changes_width(e.tree) for e in (spec.query_map, spec.key_map)):
         fix = "keep the width of the features, or leave the rotation out"
         yield "a rotation of a feature map that changes the width", spec.rotation, fix

@@ -36,7 +36,7 @@ def chunk_context(
     prologue, heads = prologue_lines((*sums, plan.forward, *plan.backward), tensors[0].name)
     epilogue, late = epilogue_lines(plan, home)
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, home)
-    shapes = launch_shapes(spec, states[0] if states else "", given["given_names"])
+    shapes = launch_shapes(spec, states[0] if states else "", plan.given)
     products = [
         t.name
         for t in spec.inputs

@@ -159,9 +159,10 @@ def extra_arguments(rec: Recurrence) -> list[str]:
 
 
 def _value_input(spec: Spec) -> str:
-    """The input whose dtype the output takes: the first one in the value's expression."""
+    """The input whose dtype the output takes: of those in the value's expression, or of all, the first and widest."""
     used = {s.name for s in spec.value.tree.free_symbols}
-    return next(t.name for t in spec.inputs if t.name in used)
+    candidates = [t for t in spec.inputs if t.name in used] or list(spec.inputs)
+    return max(candidates, key=lambda t: len(t.axes)).name
 
 
 def _whole_size(rec: Recurrence, plan: Plan) -> str:
@@ -183,7 +184,7 @@ def _reference_context(rec: Recurrence, ref: Reference) -> dict[str, Any]:
         "token_arguments": [*ref.variables, *(r.name for r in rec.states)],
         "token_at_t": [f"{v}[:, t]" if moving else v for v, moving in zip(ref.variables, ref.in_time, strict=True)],
         "step_lines": ref.step_lines,
-        "value_variable": ref.value,
+        "no_output": ref.empty,
         **({} if rec.causal else halves(rec, ref)),
     }
 

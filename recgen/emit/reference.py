@@ -36,7 +36,7 @@ class Reference:
     read_lines: list[str]
     written: list[int]
     read: list[int]
-    value: str  # the variable of the quantity called value
+    empty: str  # the output of no tokens
 
 
 def reference(rec: Recurrence, first: str) -> Reference:
@@ -64,8 +64,14 @@ def reference(rec: Recurrence, first: str) -> Reference:
         [line for _, reads in steps for line in reads] + output,
         *([k for k, n in enumerate(values) if n in {nodes[q.name] for q in rec.quantities.values() if q.symbol in used}]
           for used in (written, read)),
-        names[nodes["value"]],
+        _no_output(nodes["value"], names, first),
     )
+
+
+def _no_output(value: Node, names: Names, first: str) -> str:
+    if value.level == "token":
+        return f"{names[value]}[:, :0]"
+    return f"{first}.new_empty(len({first}), 0, *{names[value]}.shape)"
 
 
 def value_lines(graph: Graph, nodes: list[Node], first: str) -> tuple[list[str], Names]:

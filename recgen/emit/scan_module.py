@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.scan import log_decay_of
 from recgen.plan.kernels import Plan, Store
@@ -38,7 +39,7 @@ def scan_context(
     epilogue, late = epilogue_lines(plan, tensors[0].name)
     backward = plan.backward[0]
     given, computed = given_context(plan, tensors, extras)
-    shapes, features = _shapes_of(spec, layout, state, given["given_names"]), feature_letter(rec)
+    shapes, features = _shapes_of(spec, layout, state, plan.given), feature_letter(rec)
     setup = [
         *computed,
         f"grid = _Grid(SIZE, offsets, {state}.shape[0], {', '.join(shapes.names)})",
@@ -103,7 +104,7 @@ def _segment_context(spec: Spec, rec: Recurrence, extras: Sequence[str]) -> dict
     }
 
 
-def _shapes_of(spec: Spec, layout: Layout, state: str, given: Sequence[str]) -> Shapes:
+def _shapes_of(spec: Spec, layout: Layout, state: str, given: Sequence[Node]) -> Shapes:
     if layout.heads:
         return launch_shapes(spec, state, given)
     first = next(t.name for t in spec.inputs if "D" in t.axes)

@@ -75,10 +75,11 @@ class Shapes:
         }
 
 
-def launch_shapes(spec: Spec, state: str, given: Sequence[str]) -> Shapes:
-    """The first inputs with these widths, or features that are given; a width that no input has is the state's."""
-    key, value = (next((t.name for t in spec.inputs if t.axes == ("B", "T", "H", a)), "") for a in "KV")
-    key = given[0] if given else key
+def launch_shapes(spec: Spec, state: str, given: Sequence[Node]) -> Shapes:
+    """What is given along the features or values, or the first inputs with these widths, or else the state."""
+    inputs = ({t.axes[-1]: t.name for t in reversed(spec.inputs) if len(t.axes) == 4} | {
+        {"m": "K", "v": "V"}[n.axes[-1]]: n.name for n in reversed(given) if n.axes[-1] in "mv"})
+    key, value = inputs.get("K", ""), inputs.get("V", "")
     inputs = tuple(dict.fromkeys(name for name in (key, value) if name)) or (spec.inputs[0].name,)
     names = inputs if key and value else (*inputs, state)
     return Shapes(

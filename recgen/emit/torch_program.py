@@ -220,8 +220,8 @@ class TorchText:
 
     @_text.register
     def _(self, op: EveryToken, node: Node) -> str:
-        (x,) = node.args
-        return f"{atom(self.use(x))}.expand(*{self.like}.shape[:2], {', '.join(['-1'] * len(node.axes))})"
+        x = atom(self.use(node.args[0]))
+        return f"{x}.expand(*{self.like}.shape[:2], *{x}.shape)"
 
     @_text.register
     def _(self, op: Wave, node: Node) -> str:

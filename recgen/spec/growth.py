@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recgen.algebra.bounds import Interval, bounds, undefined
 from recgen.algebra.complex_values import split
+from recgen.algebra.smooth import SMOOTHER, without_slope
 from recgen.spec.axes import tensors_in
 from recgen.spec.context import Context
 from recgen.spec.model import HEAD, Decay
@@ -20,6 +21,10 @@ def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors:
     wrong = undefined(angle) or (undefined(log) if decay.bounds is None else "")
     if wrong:
         context.refuse_at(path, f"the decay has no value there: {wrong}", "write a value that stays between 0 and 1")
+        return
+    wrong = without_slope(angle) or without_slope(log)
+    if wrong:
+        context.refuse_at(path, wrong, SMOOTHER)
         return
     try:
         found = bounds(log)

@@ -10,6 +10,7 @@ import sympy
 from recgen.algebra.bounds import undefined
 from recgen.algebra.complex_values import COMPLEX_LANGUAGE, is_complex, split
 from recgen.algebra.functions import LANGUAGE
+from recgen.algebra.smooth import SMOOTHER, without_slope
 from recgen.algebra.widths import FEATURE_LANGUAGE, is_wide, width
 from recgen.spec.axes import check_axes, widths_of
 from recgen.spec.context import Context
@@ -78,10 +79,12 @@ def read_role(
 
 
 def _is_defined(context: Context, path: tuple[str, ...], expr: Expr) -> bool:
-    """Whether an expression has a value whatever its inputs are; one that has not is refused."""
-    wrong = undefined(expr.tree)
+    """Whether an expression has a value whatever its inputs are, and slopes; one that has not is refused."""
+    wrong, fix = undefined(expr.tree), "write an expression that is defined for every input, such as log(1 + exp(x))"
+    if not wrong:
+        wrong, fix = without_slope(expr.tree), SMOOTHER
     if wrong:
-        context.refuse_at(path, wrong, "write an expression that is defined for every input, such as log(1 + exp(x))")
+        context.refuse_at(path, wrong, fix)
     return not wrong
 
 
@@ -120,9 +123,7 @@ def read_feature_map(
             context.refuse_at(path, "this feature map gives one number, not features", "use the sum inside of a map")
             return None
         return expr
-    wrong = undefined(expr.tree)
-    if wrong:
-        context.refuse_at(path, wrong, "write an expression that is defined for every x, such as log(1 + exp(x))")
+    if not _is_defined(context, path, expr):
         return None
     fix = "give its parameters axes among H K"
     beside = {name: tensor for name, tensor in tensors.items() if name != "x"}  # here x is the argument

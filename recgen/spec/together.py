@@ -27,6 +27,10 @@ def check_together(context: Context, shape: SpecShape, tensors: Mapping[str, Ten
             reason = f"{tensor.name} has the axes {tensor.layout}, and a {shape.state} state has "
             reason += "channels D, no heads" if vector else "heads with K and V, no channels D"
             context.refuse_at((group, tensor.name), reason, f"write {_fitting(tensor, vector)}")
+    if not any(tensor.role == "input" for tensor in tensors.values()):
+        reason = "without an input nothing differs from token to token, and there is no telling how many there are"
+        fix = f"declare one and use it, such as inputs: {{x: {'B T D' if vector else 'B T H V'}}}"
+        context.refuse(context.key_position("value"), "value", reason, fix)
     for key in ("feature_map", "rotation") if vector else ():
         if context.node(key) is not None:
             context.refuse(context.key_position(key), key, f"a vector state has no {key}", "remove it")

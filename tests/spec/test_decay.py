@@ -166,6 +166,7 @@ def test_how_a_decay_may_be_stated(line: str, where: tuple[int, int], reason: st
 @pytest.mark.parametrize(("line", "reason"), [
     ("{type: gated, value: tanh(g)}", "which can be negative"),
     ("{type: gated, log: -sqrt(g)}", "which can be negative"),
+    ("{type: gated, log: -sqrt(abs(g))}", "no finite slope in g where g = 0"),
     ("{type: fixed, log: -1 / h}", "not a finite number for every head"),
 ])
 def test_a_decay_without_a_value_somewhere_is_refused(line: str, reason: str) -> None:

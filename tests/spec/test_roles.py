@@ -136,3 +136,27 @@ def test_the_pairs_index_is_not_an_input_too() -> None:
 @pytest.mark.parametrize("text", ["log(x)", "sqrt(x)", "1 + log(x - 1)"])
 def test_a_feature_map_is_defined_for_every_x(text: str) -> None:
     assert any("can be negative" in p.reason for p in problems(f"name: a\nfeature_map: {text}\n"))
+
+
+@pytest.mark.parametrize(("body", "where", "reason"), [
+    ("feature_map: sqrt(relu(x))", (2, 14), "no finite slope in x where x = 0"),
+    ("feature_map: sqrt(relu(x - 1))", (2, 14), "no finite slope in x where x = 0"),
+    ("query: q * sqrt(abs(k))", (2, 8), "no finite slope in k where k = 0"),
+    ("inputs: {g: B T H}\nkey_weight: sqrt(1 - exp(-g ** 2))", (3, 13), "no finite slope in g where g = 0"),
+    ("inputs: {g: B T H V}\nreadout: {gate: abs(g) ** 0.5}", (3, 17), "no finite slope in g where g = 0"),
+])
+def test_what_has_a_value_but_no_slope_is_refused(body: str, where: tuple[int, int], reason: str) -> None:
+    problem = problems(f"name: mine\n{body}\n")[0]
+    assert reason in problem.reason
+    assert "sqrt(x + 1e-6)" in problem.fix
+    assert place(problem) == where
+
+
+def test_a_root_that_stays_away_from_0_has_slopes() -> None:
+    assert operator("feature_map: sqrt(x ** 2 + 1e-6) + sqrt(relu(x) + 1)\n").query_map.tree.has(sympy.Pow)
+
+
+def test_an_operator_has_an_input() -> None:
+    problem = problems("name: mine\nstate: vector\nvalue: u\nparams: {u: {axes: D, init: 1}}\n")[0]
+    assert "without an input" in problem.reason
+    assert place(problem) == (3, 1)

@@ -89,6 +89,18 @@ FOUND = {  # by earlier runs, each the smallest of its kind
         "inputs": {"g": "B T H"}, "params": {"w": {"axes": "H K", "init": 1}}, "query": "complex(K ** -0.5, w)",
         "key": "complex(1, 2) * w", "key_weight": "sigmoid(g)",
         "decay": {"type": "gated", "per": "key", "log": "complex(logsigmoid(g), w)"}},
+    "a value without tokens": {
+        "params": {"vv": {"axes": "V", "init": "normal(0, 1)"}}, "value": "vv", "normalizer": "max_abs"},
+    "a value without tokens beside the one read": {
+        "inputs": {"g": "B T H"}, "params": {"vv": {"axes": "H V", "init": 1}}, "value": "vv",
+        "decay": {"type": "gated", "log": "logsigmoid(g)"},
+        "readout": {"kind": "exclusive", "bonus": "sigmoid(g)"}},
+    "a value of a scan without tokens": {
+        "inputs": {"g": "B T H K V"}, "params": {"vv": {"axes": "H V", "init": 1}}, "value": "tanh(vv)",
+        "decay": {"type": "gated", "per": "key_value", "log": "logsigmoid(g)"}},
+    "channels that all tokens write the same to": {
+        "state": "vector", "inputs": {"g": "B T D"}, "params": {"vv": {"axes": "D", "init": 1}}, "value": "vv",
+        "decay": {"type": "gated", "per": "channel", "log": "logsigmoid(g)"}},
 }
 OVER_ALL_POSITIONS = {
     "as it stands": {},
@@ -110,11 +122,15 @@ OVER_ALL_POSITIONS = {
         "params": {"a": {"axes": "H K", "init": "normal(0, 1)"}}, "query": "q * a", "key": "k * a"},
 }
 REFUSED = {
+    "nothing that differs from token to token": {
+        "state": "vector", "params": {"vv": {"axes": "D", "init": 1}}, "value": "vv"},
+    "a weight without a slope at 0": {
+        "inputs": {"g": "B T H K"}, "key_weight": "sqrt(1 - exp(log_decay))",
+        "decay": {"type": "gated", "per": "key", "log": "-g ** 2"}},
     "a weight of 0": {"key_weight": "0"},
     "the logarithm of a weight that may be negative": {"inputs": {"g": "B T H"}, "key_weight": "log(g)"},
     "the root of a gate that may be negative": {"inputs": {"g": "B T H V"}, "readout": {"gate": "sqrt(g)"}},
     "the logarithm of a query": {"query": "log(q)"},
-    "a value without tokens": {"params": {"N": {"axes": "H V", "init": 0}}, "value": "N"},
     "a decay in steps": {"inputs": {"g": "B T H"}, "decay": {"type": "gated", "log": "where(g > 0, -0.5, -0.01)"}},
     "more features of the query than of the key": {"feature_map": {"query": "concat(x, -x)", "key": "x"}},
     "a gate for some of the features": {
