@@ -62,7 +62,7 @@ SPEC = {
 INPUTS = {"q": "B T H K", "k": "B T H K", "v": "B T H V", "g": "B T H K"}
 PARAMS = {}
 STATE = {"S": "N H K V"}
-SCHEDULES = ("fused",)
+SCHEDULES = ("fused", "split")
 MODES = ("naive", "parallel", "chunk", "recurrent")
 CHUNK_SIZES = (16, 32, 64, 128)
 CHUNK_SIZE = 16
@@ -312,7 +312,7 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
-    jit = triton.jit(do_not_specialize=["H"])  # one variant whatever the counts
+    jit = triton.jit(do_not_specialize=["H", "numbers"])  # one variant whatever the counts
     compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
     globals().update({function.__name__: jit(function) for function in compiled})
 
@@ -390,6 +390,57 @@ def _tile_later(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr
 
 
 @_kernel
+def _segment_ends(
+    g_ptr,
+    k_ptr,
+    v_ptr,
+    S_ends_ptr,
+    totals_ptr,
+    cuts_ptr,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Where segments end that start from nothing, and their log-decay."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
+    row = tl.arange(0, CHUNK)
+    feature = tl.arange(0, BM)
+    channel = tile * BV + tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    S = tl.zeros([BM, BV], tl.float32)
+    log_total = tl.zeros([BM], tl.float32)
+    chunks = tl.cdiv(length, CHUNK)
+    for chunk in range(chunks):
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
+        valid = row < rows_here
+        at = (first + chunk * CHUNK + row) * H + head
+        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
+        total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
+        chunk_decay = tl.exp(total)
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        decay_to_end = tl.exp(suffix)
+        key_decayed = k * decay_to_end
+        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        log_total += total
+    _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+    tl.store(totals_ptr + (segment * H + head) * K + feature, log_total, mask=feature_valid & (tile == 0))
+
+
+@_kernel
 def _chunk_forward(
     q_ptr,
     g_ptr,
@@ -398,7 +449,7 @@ def _chunk_forward(
     S_ptr,
     o_ptr,
     S_end_ptr,
-    offsets_ptr,
+    cuts_ptr,
     scale,
     H,
     K: tl.constexpr,
@@ -407,6 +458,7 @@ def _chunk_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    ENDS: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -415,14 +467,14 @@ def _chunk_forward(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-    S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
@@ -462,7 +514,8 @@ def _chunk_forward(
         y = _dot(scores_all, v, DOT, PRECISION) + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION)
         _store(o_ptr, at, channel, valid, channel_valid, V, y)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
-    _store(S_end_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+    if ENDS:
+        _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
 
 @_kernel
@@ -476,7 +529,7 @@ def _chunk_backward_query(
     S_edges_ptr,
     d_log_decay_part_ptr,
     d_q_ptr,
-    offsets_ptr,
+    cuts_ptr,
     scale,
     H,
     K: tl.constexpr,
@@ -493,20 +546,20 @@ def _chunk_backward_query(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-    S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
         at = (first + chunk * CHUNK + row) * H + head
-        slot = first // CHUNK + sequence + chunk
+        slot = first // CHUNK + segment + chunk
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
@@ -563,6 +616,61 @@ def _chunk_backward_query(
 
 
 @_kernel
+def _segment_ends_backward(
+    g_ptr,
+    d_o_ptr,
+    q_ptr,
+    d_S_ends_ptr,
+    totals_ptr,
+    cuts_ptr,
+    scale,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """The same of the state's gradient, backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
+    row = tl.arange(0, CHUNK)
+    feature = tl.arange(0, BM)
+    channel = tile * BV + tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    d_S = tl.zeros([BM, BV], tl.float32)
+    log_total = tl.zeros([BM], tl.float32)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
+        valid = row < rows_here
+        at = (first + chunk * CHUNK + row) * H + head
+        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
+        total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
+        chunk_decay = tl.exp(total)
+        query = q * scale
+        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row
+        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S = d_S * chunk_decay[:, None] + d_S_read
+        log_total += total
+    _store(d_S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
+    tl.store(totals_ptr + (segment * H + head) * K + feature, log_total, mask=feature_valid & (tile == 0))
+
+
+@_kernel
 def _chunk_backward_key(
     g_ptr,
     k_ptr,
@@ -575,7 +683,7 @@ def _chunk_backward_key(
     d_g_ptr,
     d_k_ptr,
     d_S_end_ptr,
-    offsets_ptr,
+    cuts_ptr,
     scale,
     H,
     K: tl.constexpr,
@@ -584,6 +692,7 @@ def _chunk_backward_key(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    ENDS: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -592,21 +701,21 @@ def _chunk_backward_key(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-    d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
         at = (first + chunk * CHUNK + row) * H + head
-        slot = first // CHUNK + sequence + chunk
+        slot = first // CHUNK + segment + chunk
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
@@ -658,7 +767,8 @@ def _chunk_backward_key(
         _store(d_g_ptr, at, feature, valid, feature_valid, K, d_g)
         _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay[:, None] + d_S_read
-    _store(d_S_end_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
 
 @_kernel
@@ -669,7 +779,7 @@ def _chunk_backward_value(
     d_o_ptr,
     d_S_ptr,
     d_v_ptr,
-    offsets_ptr,
+    cuts_ptr,
     scale,
     H,
     K: tl.constexpr,
@@ -686,14 +796,14 @@ def _chunk_backward_value(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-    d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -739,6 +849,39 @@ def _chunk_backward_value(
         )
         _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S * chunk_decay[:, None] + d_S_read
+
+
+@_kernel
+def _hand_over(
+    ends_ptr,
+    totals_ptr,
+    start_ptr,
+    end_ptr,
+    slots_ptr,
+    numbers,
+    H,
+    WIDTH: tl.constexpr,
+    REVERSE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """In place, from where segments end that start from nothing to where they start: one after the other."""
+    blocks = tl.cdiv(numbers, BLOCK)
+    program = tl.program_id(0).to(tl.int64)
+    row = program // blocks
+    head, sequence = row % H, row // H
+    at = program % blocks * BLOCK + tl.arange(0, BLOCK)
+    valid = at < numbers
+    first, last = tl.load(slots_ptr + sequence), tl.load(slots_ptr + sequence + 1)
+    state = tl.load(start_ptr + row * numbers + at, mask=valid, other=0.0)
+    for step in range(last - first):
+        segment = last - 1 - step if REVERSE else first + step
+        slot = segment * H + head
+        end = tl.load(ends_ptr + slot * numbers + at, mask=valid, other=0.0)
+        tl.store(ends_ptr + slot * numbers + at, state, mask=valid)
+        state = (
+            state * tl.exp(tl.load(totals_ptr + slot * (numbers // WIDTH) + at // WIDTH, mask=valid, other=0.0)) + end
+        )
+    tl.store(end_ptr + row * numbers + at, state, mask=valid)
 
 
 @_kernel
@@ -812,16 +955,28 @@ def _products(tensors):
     return {"DOT": tl.float32, "PRECISION": "tf32"}
 
 
-class _Grid:
-    """Sizes that every launch of one call shares, and the launch itself."""
+SEGMENT = 256  # tokens of a sequence that one program walks over where a sequence is cut into segments
 
-    def __init__(self, offsets, sequences, q, v):
+
+class _Grid:
+    """How time is cut into segments, sizes that every launch of one call shares, and the launches.
+
+    Segment n has the tokens cuts[n] … cuts[n + 1] of the batch laid end to end;
+    sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
+    """
+
+    def __init__(self, schedule, offsets, q, v):
         batch, T, H, K = q.shape
         V = v.shape[-1]
-        self.heads, self.sequences, self.device = H, sequences, q.device
-        if offsets is None:
-            offsets = T * torch.arange(batch + 1)
-        self.offsets = offsets.to(self.device)
+        self.heads, self.device = H, q.device
+        offsets = T * torch.arange(batch + 1) if offsets is None else offsets
+        self.split = schedule == "split"
+        segments = -(-offsets.diff() // SEGMENT) if self.split else torch.ones_like(offsets[1:])
+        slots = F.pad(segments.cumsum(0), (1, 0))
+        owners = torch.arange(len(segments)).repeat_interleave(segments)
+        self.sequences, self.segments = len(segments), len(owners)
+        cuts = torch.cat([offsets[owners] + SEGMENT * (torch.arange(self.segments) - slots[owners]), offsets[-1:]])
+        self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
         self.tiles = {"m": tiles_m, "v": tiles_v}
@@ -832,13 +987,13 @@ class _Grid:
         self.constants = {"K": K, "V": V}
 
     def launch(self, kernel, tile, pointers, scalars, **constants):
-        programs = self.sequences * self.heads * self.tiles[tile]
+        programs = self.segments * self.heads * self.tiles[tile]
         if not programs:
             return
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
-                self.offsets,
+                self.cuts,
                 *scalars,
                 self.heads,
                 **self.constants,
@@ -849,15 +1004,66 @@ class _Grid:
                 enable_fp_fusion=True,
             )
 
+    def on_device(self, table):
+        """A table of the CPU on the device, without waiting for the device."""
+        return table.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else table
 
-def _launch_forward(size, offsets, scale, q, k, v, g, S):
+    def hand_over(self, ends, totals, start, end, reverse=False):
+        """Where segments start, from where they end if they start from nothing. Fills in where the sequences end."""
+        numbers = start.shape[2:].numel()
+        programs = self.sequences * self.heads * -(-numbers // 256)
+        if programs:
+            with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+                _hand_over[(programs,)](
+                    ends,
+                    totals,
+                    start,
+                    end,
+                    self.slots,
+                    numbers,
+                    self.heads,
+                    WIDTH=start.shape[3] if start.dim() == 4 else 1,
+                    REVERSE=reverse,
+                    BLOCK=256,
+                    num_warps=2,
+                )
+        return ends
+
+
+def _default_schedule(sizes, sequences, device):
+    """Fused, unless its few programs would leave much of the chip idle for longer than the split one's detour takes."""
+    return "fused"
+
+
+def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(offsets, S.shape[0], q, v)
-    batch, T, H, _ = q.shape
+    grid = _Grid(schedule, offsets, q, v)
+    batch, T, H, K = q.shape
     V = v.shape[-1]
+    segments = grid.segments
     products = _products((q, k, v))
+    S_starts, S_end = S, torch.empty_like(S)
+
+    if grid.split:
+        S_ends = S.new_empty(segments, *S.shape[1:])
+        totals = S.new_empty(segments, H, K)
+        grid.launch(
+            _segment_ends,
+            "v",
+            (
+                g,
+                k,
+                v,
+                S_ends,
+                totals,
+            ),
+            (),
+            CHUNK=size,
+            **products,
+        )
+        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+
     o = v.new_empty(batch, T, H, V)
-    S_end = torch.empty_like(S)
     grid.launch(
         _chunk_forward,
         "v",
@@ -866,26 +1072,28 @@ def _launch_forward(size, offsets, scale, q, k, v, g, S):
             g,
             k,
             v,
-            S,
+            S_starts,
             o,
             S_end,
         ),
         (scale,),
         CHUNK=size,
         LEVELS=size.bit_length() - 1,
+        ENDS=not grid.split,
         **products,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_starts,)
 
 
 def _launch_recurrent(offsets, scale, q, k, v, g, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid(offsets, S.shape[0], q, v)
+    grid = _Grid("fused", offsets, q, v)
     batch, T, H, _ = q.shape
     V = v.shape[-1]
+    S_starts, S_end = S, torch.empty_like(S)
+
     o = v.new_empty(batch, T, H, V)
-    S_end = torch.empty_like(S)
     grid.launch(
         _recurrent_forward,
         "v",
@@ -901,19 +1109,21 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
         (scale,),
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_starts,)
 
 
-def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
+def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S_starts, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(offsets, S.shape[0], q, v)
+    grid = _Grid(schedule, offsets, q, v)
     batch, T, H, K = q.shape
     rows = batch * T
-    sequences = S.shape[0]
+    segments = grid.segments
     products = _products((q, k, v))
-    d_log_decay_part = S.new_empty(batch, T, H, K)
+    d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
+
+    d_log_decay_part = S_starts.new_empty(batch, T, H, K)
     d_q = torch.empty_like(q)
-    S_edges = S.new_empty(rows // size + sequences, *S.shape[1:])
+    S_edges = S_starts.new_empty(rows // size + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -923,7 +1133,7 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
             d_o,
             v,
             k,
-            S,
+            S_starts,
             S_edges,
             d_log_decay_part,
             d_q,
@@ -934,9 +1144,27 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
         **products,
     )
 
+    if grid.split:
+        d_S_ends = d_S.new_empty(segments, *d_S.shape[1:])
+        totals = S_starts.new_empty(segments, H, K)
+        grid.launch(
+            _segment_ends_backward,
+            "v",
+            (
+                g,
+                d_o,
+                q,
+                d_S_ends,
+                totals,
+            ),
+            (scale,),
+            CHUNK=size,
+            **products,
+        )
+        d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
+
     d_g = torch.empty_like(g)
     d_k = torch.empty_like(k)
-    d_S_end = torch.empty_like(d_S)
     grid.launch(
         _chunk_backward_key,
         "m",
@@ -948,7 +1176,7 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
             d_o,
             q,
             d_log_decay_part,
-            d_S,
+            d_S_starts,
             d_g,
             d_k,
             d_S_end,
@@ -956,6 +1184,7 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
         (scale,),
         CHUNK=size,
         LEVELS=size.bit_length() - 1,
+        ENDS=not grid.split,
         **products,
     )
 
@@ -968,7 +1197,7 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
             g,
             q,
             d_o,
-            d_S,
+            d_S_starts,
             d_v,
         ),
         (scale,),
@@ -1004,31 +1233,34 @@ class _FirstOrder(torch.autograd.Function):
 
 class _Recurrence(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, form, backend, size, offsets, scale, q, k, v, g, S):
+    def forward(ctx, form, backend, schedule, size, offsets, scale, q, k, v, g, S):
         tensors = (q, k, v, g, S)
+        kept = ()
         with torch.autocast(q.device.type, enabled=False):
             if backend == "triton" and form == "recurrent":
-                o, ends = _launch_recurrent(offsets, scale, *tensors)
+                o, ends, kept = _launch_recurrent(offsets, scale, *tensors)
             elif backend == "triton":
-                o, ends = _launch_forward(size, offsets, scale, *tensors)
+                o, ends, kept = _launch_forward(schedule, size, offsets, scale, *tensors)
             else:
                 q, k, v, g = (x.to(S.dtype) for x in tensors[:4])
                 if form == "recurrent":
                     o, *ends = _naive(q, k, v, g, scale, S)
                 else:
                     o, *ends = _chunk_forward_torch(q, k, v, g, scale, S, size)
-        ctx.save_for_backward(*tensors)
-        ctx.config = backend, size, offsets, scale
+        ctx.save_for_backward(*tensors, *kept)
+        ctx.config = backend, schedule, size, offsets, scale
         return o.to(tensors[2].dtype), *ends
 
     @staticmethod
     def backward(ctx, d_o, d_S):
-        backend, size, offsets, scale = ctx.config
+        backend, schedule, size, offsets, scale = ctx.config
         tensors = ctx.saved_tensors[:5]
         d_o, d_S = (x.contiguous() for x in (d_o, d_S))
         with torch.no_grad(), torch.autocast(d_o.device.type, enabled=False):
             if backend == "triton":
-                gradients = _launch_backward(size, offsets, scale, *ctx.saved_tensors, d_o, d_S)
+                gradients = _launch_backward(
+                    schedule, size, offsets, scale, *tensors[:4], *ctx.saved_tensors[5:], d_o, d_S
+                )
             else:
                 *inputs, S = tensors
                 inputs = (x.to(S.dtype) for x in inputs)
@@ -1037,8 +1269,8 @@ class _Recurrence(torch.autograd.Function):
         gradients = [d.to(x.dtype) for d, x in zip(gradients, tensors, strict=True)]
         if torch.is_grad_enabled():  # create_graph=True
             gradients = _FirstOrder.apply(len(gradients), *gradients, *tensors, d_o, d_S)
-        wanted = zip(gradients, ctx.needs_input_grad[5:], strict=True)
-        return None, None, None, None, None, *(d if needed else None for d, needed in wanted)
+        wanted = zip(gradients, ctx.needs_input_grad[6:], strict=True)
+        return None, None, None, None, None, None, *(d if needed else None for d, needed in wanted)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1211,7 +1443,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
     backend = _choose_backend(backend, mode, tensors, sizes)
-    _check_choice("schedule", schedule, ("auto", *SCHEDULES))
+    schedule = _check_choice("schedule", schedule, ("auto", *SCHEDULES))
     size = _default_size(backend, tensors, sizes) if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     sequences = sizes["B"] if offsets is None else len(offsets) - 1
@@ -1220,34 +1452,38 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
     tensors = [x.contiguous() for x in tensors]
+    if backend == "torch" or mode == "recurrent":
+        schedule = "fused"  # the one whose backward pass needs nothing of a forward launch
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0].device)
     if backend == "triton" or offsets is None:
-        o, *state = _form(mode, backend, size, offsets, scale, tensors, state)
+        o, *state = _form(mode, backend, schedule, size, offsets, scale, tensors, state)
     else:
-        o, *state = _each_document(mode, size, offsets.tolist(), scale, tensors, state)
+        o, *state = _each_document(mode, schedule, size, offsets.tolist(), scale, tensors, state)
     return o, State(*state) if output_final_state else None
 
 
-def _form(mode, backend, size, offsets, scale, tensors, state):
+def _form(mode, backend, schedule, size, offsets, scale, tensors, state):
     if mode == "naive":
         dtype = state[0].dtype
         o, *state = _naive(*(x.to(dtype) for x in tensors), scale, *state)
         return o.to(tensors[2].dtype), *state
     if mode == "parallel":  # one chunk holds the whole sequence
         size = 1 << max(1, (tensors[0].shape[1] - 1).bit_length())
-    return _Recurrence.apply(mode, backend, size, offsets, scale, *tensors, *state)
+    return _Recurrence.apply(mode, backend, schedule, size, offsets, scale, *tensors, *state)
 
 
-def _each_document(mode, size, offsets, scale, tensors, state):
+def _each_document(mode, schedule, size, offsets, scale, tensors, state):
     """The torch forms take packed documents one at a time."""
     results = []
     for n, (start, end) in enumerate(pairwise(offsets)):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         own = [s[n : n + 1] for s in state]
-        results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
+        results.append(_form(mode, "torch", schedule, size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
     if not results:  # no documents, no tokens
-        return _form(mode, "torch", size, None, scale, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state])[
-            0
-        ], *state
+        return _form(
+            mode, "torch", schedule, size, None, scale, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state]
+        )[0], *state
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 

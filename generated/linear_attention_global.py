@@ -254,13 +254,13 @@ def _chunk_sums(
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """What the tokens of a piece write."""
+    """What the tokens of a segment write."""
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    piece = program // TILES // H
-    first = tl.load(cuts_ptr + piece)
-    length = tl.load(cuts_ptr + piece + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -277,8 +277,8 @@ def _chunk_sums(
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
-    _store(S_parts_ptr + (piece * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-    tl.store(z_parts_ptr + (piece * H + head) * K + feature, z, mask=feature_valid & (tile == 0))
+    _store(S_parts_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+    tl.store(z_parts_ptr + (segment * H + head) * K + feature, z, mask=feature_valid & (tile == 0))
 
 
 @_kernel
@@ -305,10 +305,10 @@ def _chunk_forward(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    piece = program // TILES // H
-    sequence = tl.load(owners_ptr + piece)
-    first = tl.load(cuts_ptr + piece)
-    length = tl.load(cuts_ptr + piece + 1) - first
+    segment = program // TILES // H
+    sequence = tl.load(owners_ptr + segment)
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -359,10 +359,10 @@ def _chunk_backward_query(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    piece = program // TILES // H
-    sequence = tl.load(owners_ptr + piece)
-    first = tl.load(cuts_ptr + piece)
-    length = tl.load(cuts_ptr + piece + 1) - first
+    segment = program // TILES // H
+    sequence = tl.load(owners_ptr + segment)
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -393,8 +393,8 @@ def _chunk_backward_query(
         _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         d_S = d_S + d_S_read
         d_z = d_z + d_z_read
-    _store(d_S_parts_ptr + (piece * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
-    tl.store(d_z_parts_ptr + (piece * H + head) * K + feature, d_z, mask=feature_valid)
+    _store(d_S_parts_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
+    tl.store(d_z_parts_ptr + (segment * H + head) * K + feature, d_z, mask=feature_valid)
 
 
 @_kernel
@@ -420,10 +420,10 @@ def _chunk_backward_key(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    piece = program // TILES // H
-    sequence = tl.load(owners_ptr + piece)
-    first = tl.load(cuts_ptr + piece)
-    length = tl.load(cuts_ptr + piece + 1) - first
+    segment = program // TILES // H
+    sequence = tl.load(owners_ptr + segment)
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -463,10 +463,10 @@ def _chunk_backward_value(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    piece = program // TILES // H
-    sequence = tl.load(owners_ptr + piece)
-    first = tl.load(cuts_ptr + piece)
-    length = tl.load(cuts_ptr + piece + 1) - first
+    segment = program // TILES // H
+    sequence = tl.load(owners_ptr + segment)
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -485,7 +485,7 @@ def _chunk_backward_value(
 
 @_kernel
 def _add_up(parts_ptr, total_ptr, slots_ptr, numbers, BLOCK: tl.constexpr):
-    """The sum over the pieces of a sequence, one after the other."""
+    """The sum over the segments of a sequence, one after the other."""
     blocks = tl.cdiv(numbers, BLOCK)
     program = tl.program_id(0).to(tl.int64)
     sequence = program // blocks
@@ -493,8 +493,8 @@ def _add_up(parts_ptr, total_ptr, slots_ptr, numbers, BLOCK: tl.constexpr):
     valid = at < numbers
     total = tl.zeros([BLOCK], tl.float32)
     first, last = tl.load(slots_ptr + sequence), tl.load(slots_ptr + sequence + 1)
-    for piece in range(first, last):
-        total += tl.load(parts_ptr + piece * numbers + at, mask=valid, other=0.0)
+    for segment in range(first, last):
+        total += tl.load(parts_ptr + segment * numbers + at, mask=valid, other=0.0)
     tl.store(total_ptr + sequence * numbers + at, total, mask=valid)
 
 
@@ -522,27 +522,27 @@ def _products(tensors):
     return {"DOT": tl.float32, "PRECISION": "tf32"}
 
 
-PIECE = 512  # tokens of a sequence that one program walks over
+SEGMENT = 256  # tokens of a sequence that one program walks over where a sequence is cut into segments
 
 
 class _Grid:
-    """How time is cut into pieces, sizes that every launch of one call shares, and the launches.
+    """How time is cut into segments, sizes that every launch of one call shares, and the launches.
 
-    Piece number n has the tokens cuts[n] … cuts[n + 1] of the batch laid end to end, which are of sequence owners[n];
-    sequence s has the pieces slots[s] … slots[s + 1].
+    Segment n has the tokens cuts[n] … cuts[n + 1] of the batch laid end to end, which are of sequence owners[n];
+    sequence s has the segments slots[s] … slots[s + 1].
     """
 
     def __init__(self, offsets, q, v):
         batch, T, H, K = q.shape
         V = v.shape[-1]
-        self.heads, self.device, self.dtype = H, q.device, torch.float32
+        self.heads, self.device = H, q.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        pieces = -(-offsets.diff() // PIECE)
-        slots = F.pad(pieces.cumsum(0), (1, 0))
-        owners = torch.arange(len(pieces)).repeat_interleave(pieces)
-        self.sequences, self.pieces = len(pieces), len(owners)
-        cuts = torch.cat([offsets[owners] + PIECE * (torch.arange(self.pieces) - slots[owners]), offsets[-1:]])
-        self.cuts, self.owners, self.slots = (x.to(self.device) for x in (cuts, owners, slots))
+        segments = -(-offsets.diff() // SEGMENT)
+        slots = F.pad(segments.cumsum(0), (1, 0))
+        owners = torch.arange(len(segments)).repeat_interleave(segments)
+        self.sequences, self.segments = len(segments), len(owners)
+        cuts = torch.cat([offsets[owners] + SEGMENT * (torch.arange(self.segments) - slots[owners]), offsets[-1:]])
+        self.cuts, self.owners, self.slots = (self.on_device(x) for x in (cuts, owners, slots))
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
         self.tiles = {"m": tiles_m, "v": tiles_v}
@@ -553,7 +553,7 @@ class _Grid:
         self.constants = {"K": K, "V": V}
 
     def launch(self, kernel, tile, pointers, scalars, **constants):
-        programs = self.pieces * self.heads * self.tiles[tile]
+        programs = self.segments * self.heads * self.tiles[tile]
         if not programs:
             return
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
@@ -570,11 +570,15 @@ class _Grid:
                 enable_fp_fusion=True,
             )
 
+    def on_device(self, table):
+        """A table of the CPU on the device, without waiting for the device."""
+        return table.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else table
+
     def new_empty(self, *shape):
-        return torch.empty(shape, dtype=self.dtype, device=self.device)
+        return torch.empty(shape, dtype=torch.float32, device=self.device)
 
     def total(self, parts):
-        """What the pieces of each sequence add up to."""
+        """What the segments of each sequence add up to."""
         total = self.new_empty(self.sequences, *parts.shape[1:])
         numbers = parts.shape[1:].numel()
         programs = self.sequences * -(-numbers // 1024)
@@ -589,10 +593,11 @@ def _launch_forward(size, offsets, scale, q, k, v):
     grid = _Grid(offsets, q, v)
     batch, T, H, K = q.shape
     V = v.shape[-1]
-    pieces = grid.pieces
+    segments = grid.segments
     products = _products((q, k, v))
-    S_parts = grid.new_empty(pieces, H, K, V)
-    z_parts = grid.new_empty(pieces, H, K)
+
+    S_parts = grid.new_empty(segments, H, K, V)
+    z_parts = grid.new_empty(segments, H, K)
     grid.launch(
         _chunk_sums,
         "v",
@@ -640,11 +645,12 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
     grid = _Grid(offsets, q, v)
     _, _, H, K = q.shape
     V = v.shape[-1]
-    pieces = grid.pieces
+    segments = grid.segments
     products = _products((q, k, v))
+
     d_q = torch.empty_like(q)
-    d_S_parts = grid.new_empty(pieces, H, K, V)
-    d_z_parts = grid.new_empty(pieces, H, K)
+    d_S_parts = grid.new_empty(segments, H, K, V)
+    d_z_parts = grid.new_empty(segments, H, K)
     grid.launch(
         _chunk_backward_query,
         "m",

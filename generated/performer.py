@@ -57,7 +57,7 @@ SPEC = {
 INPUTS = {"q": "B T H K", "k": "B T H K", "v": "B T H V"}
 PARAMS = {"omega": "M K"}
 STATE = {"S": "N H M V", "z": "N H M"}
-SCHEDULES = ("fused",)
+SCHEDULES = ("fused", "split")
 MODES = ("naive", "parallel", "chunk", "recurrent")
 CHUNK_SIZES = (16, 32, 64, 128)
 CHUNK_SIZE = 64
@@ -256,7 +256,7 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
-    jit = triton.jit(do_not_specialize=["H"])  # one variant whatever the counts
+    jit = triton.jit(do_not_specialize=["H", "numbers"])  # one variant whatever the counts
     compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
     globals().update({function.__name__: jit(function) for function in compiled})
 
@@ -282,17 +282,12 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
 
 
 @_kernel
-def _chunk_forward(
-    query_features_ptr,
+def _segment_ends(
     key_features_ptr,
     v_ptr,
-    S_ptr,
-    z_ptr,
-    o_ptr,
-    n_ptr,
-    S_end_ptr,
-    z_end_ptr,
-    offsets_ptr,
+    S_ends_ptr,
+    z_ends_ptr,
+    cuts_ptr,
     H,
     K: tl.constexpr,
     V: tl.constexpr,
@@ -303,19 +298,69 @@ def _chunk_forward(
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """Outputs and the final state."""
+    """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-    S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    z = tl.load(z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
+    S = tl.zeros([BM, BV], tl.float32)
+    z = tl.zeros([BM], tl.float32)
+    chunks = tl.cdiv(length, CHUNK)
+    for chunk in range(chunks):
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
+        valid = row < rows_here
+        at = (first + chunk * CHUNK + row) * H + head
+        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
+        S = S + _dot(tl.trans(key), v, DOT, PRECISION)
+        z = z + tl.sum(key, 0)
+    _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+    tl.store(z_ends_ptr + (segment * H + head) * K + feature, z, mask=feature_valid & (tile == 0))
+
+
+@_kernel
+def _chunk_forward(
+    query_features_ptr,
+    key_features_ptr,
+    v_ptr,
+    S_ptr,
+    z_ptr,
+    o_ptr,
+    n_ptr,
+    S_end_ptr,
+    z_end_ptr,
+    cuts_ptr,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Outputs and the final state."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
+    row = tl.arange(0, CHUNK)
+    feature = tl.arange(0, BM)
+    channel = tile * BV + tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
@@ -336,8 +381,9 @@ def _chunk_forward(
         tl.store(n_ptr + at, n, mask=valid & (tile == 0))
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
-    _store(S_end_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-    tl.store(z_end_ptr + (sequence * H + head) * K + feature, z, mask=feature_valid & (tile == 0))
+    if ENDS:
+        _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        tl.store(z_end_ptr + (segment * H + head) * K + feature, z, mask=feature_valid & (tile == 0))
 
 
 @_kernel
@@ -350,7 +396,7 @@ def _chunk_backward_query(
     S_ptr,
     z_ptr,
     d_query_features_rows_ptr,
-    offsets_ptr,
+    cuts_ptr,
     H,
     K: tl.constexpr,
     V: tl.constexpr,
@@ -365,15 +411,15 @@ def _chunk_backward_query(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-    S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    z = tl.load(z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
+    S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
@@ -402,6 +448,59 @@ def _chunk_backward_query(
 
 
 @_kernel
+def _segment_ends_backward(
+    n_ptr,
+    d_o_ptr,
+    query_features_ptr,
+    o_ptr,
+    d_S_ends_ptr,
+    d_z_ends_ptr,
+    cuts_ptr,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """The same of the state's gradient, backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
+    row = tl.arange(0, CHUNK)
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    d_S = tl.zeros([BM, BV], tl.float32)
+    d_z = tl.zeros([BM], tl.float32)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
+        valid = row < rows_here
+        at = (first + chunk * CHUNK + row) * H + head
+        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
+        o = _load(o_ptr, at, channel, valid, channel_valid, V)
+        d_y = d_o / (n[:, None] + 1e-6)
+        query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
+        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
+        d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
+        d_S = d_S + d_S_read
+        d_z = d_z + d_z_read
+    _store(d_S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
+    tl.store(d_z_ends_ptr + (segment * H + head) * K + feature, d_z, mask=feature_valid)
+
+
+@_kernel
 def _chunk_backward_key(
     v_ptr,
     n_ptr,
@@ -413,7 +512,7 @@ def _chunk_backward_key(
     d_key_features_rows_ptr,
     d_S_end_ptr,
     d_z_end_ptr,
-    offsets_ptr,
+    cuts_ptr,
     H,
     K: tl.constexpr,
     V: tl.constexpr,
@@ -421,6 +520,7 @@ def _chunk_backward_key(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
@@ -428,15 +528,15 @@ def _chunk_backward_key(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-    d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-    d_z = tl.load(d_z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -465,8 +565,9 @@ def _chunk_backward_key(
         _store(d_key_features_rows_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S + d_S_read
         d_z = d_z + d_z_read
-    _store(d_S_end_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
-    tl.store(d_z_end_ptr + (sequence * H + head) * K + feature, d_z, mask=feature_valid)
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
+        tl.store(d_z_end_ptr + (segment * H + head) * K + feature, d_z, mask=feature_valid)
 
 
 @_kernel
@@ -477,7 +578,7 @@ def _chunk_backward_value(
     query_features_ptr,
     d_S_ptr,
     d_v_ptr,
-    offsets_ptr,
+    cuts_ptr,
     H,
     K: tl.constexpr,
     V: tl.constexpr,
@@ -492,14 +593,14 @@ def _chunk_backward_value(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
-    d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -520,6 +621,35 @@ def _chunk_backward_value(
         d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S + d_S_read
+
+
+@_kernel
+def _hand_over(
+    ends_ptr,
+    start_ptr,
+    end_ptr,
+    slots_ptr,
+    numbers,
+    H,
+    REVERSE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """In place, from where segments end that start from nothing to where they start: one after the other."""
+    blocks = tl.cdiv(numbers, BLOCK)
+    program = tl.program_id(0).to(tl.int64)
+    row = program // blocks
+    head, sequence = row % H, row // H
+    at = program % blocks * BLOCK + tl.arange(0, BLOCK)
+    valid = at < numbers
+    first, last = tl.load(slots_ptr + sequence), tl.load(slots_ptr + sequence + 1)
+    state = tl.load(start_ptr + row * numbers + at, mask=valid, other=0.0)
+    for step in range(last - first):
+        segment = last - 1 - step if REVERSE else first + step
+        slot = segment * H + head
+        end = tl.load(ends_ptr + slot * numbers + at, mask=valid, other=0.0)
+        tl.store(ends_ptr + slot * numbers + at, state, mask=valid)
+        state += end
+    tl.store(end_ptr + row * numbers + at, state, mask=valid)
 
 
 @_kernel
@@ -593,16 +723,28 @@ def _products(tensors):
     return {"DOT": tl.float32, "PRECISION": "tf32"}
 
 
-class _Grid:
-    """Sizes that every launch of one call shares, and the launch itself."""
+SEGMENT = 256  # tokens of a sequence that one program walks over where a sequence is cut into segments
 
-    def __init__(self, offsets, sequences, query_features, v):
+
+class _Grid:
+    """How time is cut into segments, sizes that every launch of one call shares, and the launches.
+
+    Segment n has the tokens cuts[n] … cuts[n + 1] of the batch laid end to end;
+    sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
+    """
+
+    def __init__(self, schedule, offsets, query_features, v):
         batch, T, H, K = query_features.shape
         V = v.shape[-1]
-        self.heads, self.sequences, self.device = H, sequences, query_features.device
-        if offsets is None:
-            offsets = T * torch.arange(batch + 1)
-        self.offsets = offsets.to(self.device)
+        self.heads, self.device = H, query_features.device
+        offsets = T * torch.arange(batch + 1) if offsets is None else offsets
+        self.split = schedule == "split"
+        segments = -(-offsets.diff() // SEGMENT) if self.split else torch.ones_like(offsets[1:])
+        slots = F.pad(segments.cumsum(0), (1, 0))
+        owners = torch.arange(len(segments)).repeat_interleave(segments)
+        self.sequences, self.segments = len(segments), len(owners)
+        cuts = torch.cat([offsets[owners] + SEGMENT * (torch.arange(self.segments) - slots[owners]), offsets[-1:]])
+        self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (query_features.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
         self.tiles = {"m": tiles_m, "v": tiles_v}
@@ -613,13 +755,13 @@ class _Grid:
         self.constants = {"K": K, "V": V}
 
     def launch(self, kernel, tile, pointers, scalars, **constants):
-        programs = self.sequences * self.heads * self.tiles[tile]
+        programs = self.segments * self.heads * self.tiles[tile]
         if not programs:
             return
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
-                self.offsets,
+                self.cuts,
                 *scalars,
                 self.heads,
                 **self.constants,
@@ -629,6 +771,26 @@ class _Grid:
                 num_stages=1,
                 enable_fp_fusion=True,
             )
+
+    def on_device(self, table):
+        """A table of the CPU on the device, without waiting for the device."""
+        return table.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else table
+
+    def hand_over(self, ends, start, end, reverse=False):
+        """Where segments start, from where they end if they start from nothing. Fills in where the sequences end."""
+        numbers = start.shape[2:].numel()
+        programs = self.sequences * self.heads * -(-numbers // 256)
+        if programs:
+            with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+                _hand_over[(programs,)](
+                    ends, start, end, self.slots, numbers, self.heads, REVERSE=reverse, BLOCK=256, num_warps=2
+                )
+        return ends
+
+
+def _default_schedule(sizes, sequences, device):
+    """Fused, unless its few programs would leave much of the chip idle for longer than the split one's detour takes."""
+    return "fused"
 
 
 def _given(q, omega, k, scale):
@@ -649,18 +811,39 @@ def _given(q, omega, k, scale):
     return query_features.contiguous(), key_features.contiguous()
 
 
-def _launch_forward(size, offsets, scale, q, k, v, omega, S, z):
+def _launch_forward(schedule, size, offsets, scale, q, k, v, omega, S, z):
     """The output, the final state, and what the backward pass needs besides the inputs."""
     query_features, key_features = _given(q, omega, k, scale)
-    grid = _Grid(offsets, S.shape[0], query_features, v)
+    grid = _Grid(schedule, offsets, query_features, v)
     omega = omega.float()
     batch, T, H, _ = query_features.shape
     V = v.shape[-1]
+    segments = grid.segments
     products = _products((q, k, v))
+    S_starts, S_end = S, torch.empty_like(S)
+    z_starts, z_end = z, torch.empty_like(z)
+
+    if grid.split:
+        S_ends = S.new_empty(segments, *S.shape[1:])
+        z_ends = z.new_empty(segments, *z.shape[1:])
+        grid.launch(
+            _segment_ends,
+            "v",
+            (
+                key_features,
+                v,
+                S_ends,
+                z_ends,
+            ),
+            (),
+            CHUNK=size,
+            **products,
+        )
+        S_starts = grid.hand_over(S_ends, S, S_end)
+        z_starts = grid.hand_over(z_ends, z, z_end)
+
     o = v.new_empty(batch, T, H, V)
     n = S.new_empty(batch, T, H)
-    S_end = torch.empty_like(S)
-    z_end = torch.empty_like(z)
     grid.launch(
         _chunk_forward,
         "v",
@@ -668,8 +851,8 @@ def _launch_forward(size, offsets, scale, q, k, v, omega, S, z):
             query_features,
             key_features,
             v,
-            S,
-            z,
+            S_starts,
+            z_starts,
             o,
             n,
             S_end,
@@ -677,6 +860,7 @@ def _launch_forward(size, offsets, scale, q, k, v, omega, S, z):
         ),
         (),
         CHUNK=size,
+        ENDS=not grid.split,
         **products,
     )
 
@@ -687,6 +871,8 @@ def _launch_forward(size, offsets, scale, q, k, v, omega, S, z):
             z_end,
         ),
         (
+            S_starts,
+            z_starts,
             o,
             n,
         ),
@@ -696,14 +882,15 @@ def _launch_forward(size, offsets, scale, q, k, v, omega, S, z):
 def _launch_recurrent(offsets, scale, q, k, v, omega, S, z):
     """As `_launch_forward`, token by token."""
     query_features, key_features = _given(q, omega, k, scale)
-    grid = _Grid(offsets, S.shape[0], query_features, v)
+    grid = _Grid("fused", offsets, query_features, v)
     omega = omega.float()
     batch, T, H, _ = query_features.shape
     V = v.shape[-1]
+    S_starts, S_end = S, torch.empty_like(S)
+    z_starts, z_end = z, torch.empty_like(z)
+
     o = v.new_empty(batch, T, H, V)
     n = S.new_empty(batch, T, H)
-    S_end = torch.empty_like(S)
-    z_end = torch.empty_like(z)
     grid.launch(
         _recurrent_forward,
         "v",
@@ -728,22 +915,28 @@ def _launch_recurrent(offsets, scale, q, k, v, omega, S, z):
             z_end,
         ),
         (
+            S_starts,
+            z_starts,
             o,
             n,
         ),
     )
 
 
-def _launch_backward(size, offsets, scale, q, k, v, omega, S, z, o, n, d_o, d_S, d_z):
+def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S_starts, z_starts, o, n, d_o, d_S, d_z):
     """The gradients of inputs, parameters and initial state."""
     query_features, key_features = _given(q, omega, k, scale)
-    grid = _Grid(offsets, S.shape[0], query_features, v)
+    grid = _Grid(schedule, offsets, query_features, v)
     omega = omega.float()
     K = q.shape[-1]
     M = omega.shape[-2]
     batch, T, H, M = query_features.shape
+    segments = grid.segments
     products = _products((q, k, v))
-    d_query_features_rows = S.new_empty(batch, T, H, M)
+    d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
+    d_z_starts, d_z_end = d_z, torch.empty_like(d_z)
+
+    d_query_features_rows = S_starts.new_empty(batch, T, H, M)
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -753,8 +946,8 @@ def _launch_backward(size, offsets, scale, q, k, v, omega, S, z, o, n, d_o, d_S,
             d_o,
             v,
             key_features,
-            S,
-            z,
+            S_starts,
+            z_starts,
             d_query_features_rows,
         ),
         (),
@@ -762,9 +955,28 @@ def _launch_backward(size, offsets, scale, q, k, v, omega, S, z, o, n, d_o, d_S,
         **products,
     )
 
-    d_key_features_rows = S.new_empty(batch, T, H, M)
-    d_S_end = torch.empty_like(d_S)
-    d_z_end = torch.empty_like(d_z)
+    if grid.split:
+        d_S_ends = d_S.new_empty(segments, *d_S.shape[1:])
+        d_z_ends = d_z.new_empty(segments, *d_z.shape[1:])
+        grid.launch(
+            _segment_ends_backward,
+            "m",
+            (
+                n,
+                d_o,
+                query_features,
+                o,
+                d_S_ends,
+                d_z_ends,
+            ),
+            (),
+            CHUNK=size,
+            **products,
+        )
+        d_S_starts = grid.hand_over(d_S_ends, d_S, d_S_end, reverse=True)
+        d_z_starts = grid.hand_over(d_z_ends, d_z, d_z_end, reverse=True)
+
+    d_key_features_rows = S_starts.new_empty(batch, T, H, M)
     grid.launch(
         _chunk_backward_key,
         "m",
@@ -774,14 +986,15 @@ def _launch_backward(size, offsets, scale, q, k, v, omega, S, z, o, n, d_o, d_S,
             o,
             d_o,
             query_features,
-            d_S,
-            d_z,
+            d_S_starts,
+            d_z_starts,
             d_key_features_rows,
             d_S_end,
             d_z_end,
         ),
         (),
         CHUNK=size,
+        ENDS=not grid.split,
         **products,
     )
 
@@ -794,7 +1007,7 @@ def _launch_backward(size, offsets, scale, q, k, v, omega, S, z, o, n, d_o, d_S,
             n,
             d_o,
             query_features,
-            d_S,
+            d_S_starts,
             d_v,
         ),
         (),
@@ -851,14 +1064,14 @@ class _FirstOrder(torch.autograd.Function):
 
 class _Recurrence(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, form, backend, size, offsets, scale, q, k, v, omega, S, z):
+    def forward(ctx, form, backend, schedule, size, offsets, scale, q, k, v, omega, S, z):
         tensors = (q, k, v, omega, S, z)
         kept = ()
         with torch.autocast(q.device.type, enabled=False):
             if backend == "triton" and form == "recurrent":
                 o, ends, kept = _launch_recurrent(offsets, scale, *tensors)
             elif backend == "triton":
-                o, ends, kept = _launch_forward(size, offsets, scale, *tensors)
+                o, ends, kept = _launch_forward(schedule, size, offsets, scale, *tensors)
             else:
                 q, k, v, omega = (x.to(S.dtype) for x in tensors[:4])
                 if form == "recurrent":
@@ -866,17 +1079,19 @@ class _Recurrence(torch.autograd.Function):
                 else:
                     o, *ends = _chunk_forward_torch(q, k, v, omega, scale, S, z, size)
         ctx.save_for_backward(*tensors, *kept)
-        ctx.config = backend, size, offsets, scale
+        ctx.config = backend, schedule, size, offsets, scale
         return o.to(tensors[2].dtype), *ends
 
     @staticmethod
     def backward(ctx, d_o, d_S, d_z):
-        backend, size, offsets, scale = ctx.config
+        backend, schedule, size, offsets, scale = ctx.config
         tensors = ctx.saved_tensors[:6]
         d_o, d_S, d_z = (x.contiguous() for x in (d_o, d_S, d_z))
         with torch.no_grad(), torch.autocast(d_o.device.type, enabled=False):
             if backend == "triton":
-                gradients = _launch_backward(size, offsets, scale, *ctx.saved_tensors, d_o, d_S, d_z)
+                gradients = _launch_backward(
+                    schedule, size, offsets, scale, *tensors[:4], *ctx.saved_tensors[6:], d_o, d_S, d_z
+                )
             else:
                 *inputs, S, z = tensors
                 inputs = (x.to(S.dtype) for x in inputs)
@@ -885,8 +1100,8 @@ class _Recurrence(torch.autograd.Function):
         gradients = [d.to(x.dtype) for d, x in zip(gradients, tensors, strict=True)]
         if torch.is_grad_enabled():  # create_graph=True
             gradients = _FirstOrder.apply(len(gradients), *gradients, *tensors, d_o, d_S, d_z)
-        wanted = zip(gradients, ctx.needs_input_grad[5:], strict=True)
-        return None, None, None, None, None, *(d if needed else None for d, needed in wanted)
+        wanted = zip(gradients, ctx.needs_input_grad[6:], strict=True)
+        return None, None, None, None, None, None, *(d if needed else None for d, needed in wanted)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1060,7 +1275,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
     backend = _choose_backend(backend, mode, tensors, sizes)
-    _check_choice("schedule", schedule, ("auto", *SCHEDULES))
+    schedule = _check_choice("schedule", schedule, ("auto", *SCHEDULES))
     size = _default_size(backend, tensors, sizes) if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     sequences = sizes["B"] if offsets is None else len(offsets) - 1
@@ -1070,10 +1285,14 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
     tensors = _per_head(tensors, sizes["H"])
     tensors = [x.contiguous() for x in tensors]
+    if backend == "torch" or mode == "recurrent":
+        schedule = "fused"  # the one whose backward pass needs nothing of a forward launch
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0].device)
     if backend == "triton" or offsets is None:
-        o, *state = _form(mode, backend, size, offsets, scale, tensors, state)
+        o, *state = _form(mode, backend, schedule, size, offsets, scale, tensors, state)
     else:
-        o, *state = _each_document(mode, size, offsets.tolist(), scale, tensors, state)
+        o, *state = _each_document(mode, schedule, size, offsets.tolist(), scale, tensors, state)
     return o, State(*state) if output_final_state else None
 
 
@@ -1083,27 +1302,27 @@ def _per_head(tensors, heads):
     return [x.expand(heads, *x.shape) if k in shared else x for k, x in enumerate(tensors)]
 
 
-def _form(mode, backend, size, offsets, scale, tensors, state):
+def _form(mode, backend, schedule, size, offsets, scale, tensors, state):
     if mode == "naive":
         dtype = state[0].dtype
         o, *state = _naive(*(x.to(dtype) for x in tensors), scale, *state)
         return o.to(tensors[2].dtype), *state
     if mode == "parallel":  # one chunk holds the whole sequence
         size = max(1, tensors[0].shape[1])
-    return _Recurrence.apply(mode, backend, size, offsets, scale, *tensors, *state)
+    return _Recurrence.apply(mode, backend, schedule, size, offsets, scale, *tensors, *state)
 
 
-def _each_document(mode, size, offsets, scale, tensors, state):
+def _each_document(mode, schedule, size, offsets, scale, tensors, state):
     """The torch forms take packed documents one at a time."""
     results = []
     for n, (start, end) in enumerate(pairwise(offsets)):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         own = [s[n : n + 1] for s in state]
-        results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
+        results.append(_form(mode, "torch", schedule, size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
     if not results:  # no documents, no tokens
-        return _form(mode, "torch", size, None, scale, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state])[
-            0
-        ], *state
+        return _form(
+            mode, "torch", schedule, size, None, scale, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state]
+        )[0], *state
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)
 

@@ -80,7 +80,7 @@ SPEC = {
 INPUTS = {"x": "B T H V"}
 PARAMS = {"log_dt": "H", "D": "H", "A_re_log": "H K", "A_im": "H K", "C_re": "H K", "C_im": "H K"}
 STATE = {"S": "N H M V", "position": "N"}
-SCHEDULES = ("fused",)
+SCHEDULES = ("fused", "split")
 MODES = ("naive", "parallel", "chunk", "recurrent")
 CHUNK_SIZES = (16, 32, 64, 128)
 CHUNK_SIZE = 16
@@ -460,7 +460,7 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
-    jit = triton.jit(do_not_specialize=["H"])  # one variant whatever the counts
+    jit = triton.jit(do_not_specialize=["H", "numbers"])  # one variant whatever the counts
     compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
     globals().update({function.__name__: jit(function) for function in compiled})
 
@@ -508,6 +508,59 @@ def _tile_siblings(row, HALF: tl.constexpr):
 
 
 @_kernel
+def _segment_ends(
+    log_decay_ptr,
+    key_features_ptr,
+    x_ptr,
+    S_ends_ptr,
+    totals_ptr,
+    cuts_ptr,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Where segments end that start from nothing, and their log-decay."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
+    row = tl.arange(0, CHUNK)
+    feature = tl.arange(0, BM)
+    channel = tile * BV + tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
+    S = tl.zeros([BM, BV], tl.float32)
+    log_total = tl.zeros([BM], tl.float32)
+    chunks = tl.cdiv(length, CHUNK)
+    for chunk in range(chunks):
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
+        valid = row < rows_here
+        at = (first + chunk * CHUNK + row) * H + head
+        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
+        x = _load(x_ptr, at, channel, valid, channel_valid, V)
+        rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
+        total = log_decay * rows_total
+        chunk_decay = tl.exp(total)
+        key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
+        rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
+        suffix = log_decay[None, :] * rows_later_2[:, None]
+        decay_to_end = tl.exp(suffix)
+        key_decayed = key * decay_to_end
+        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
+        log_total += total
+    _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+    tl.store(totals_ptr + (segment * H + head) * K + feature, log_total, mask=feature_valid & (tile == 0))
+
+
+@_kernel
 def _chunk_forward(
     D_ptr,
     x_ptr,
@@ -517,7 +570,7 @@ def _chunk_forward(
     S_ptr,
     o_ptr,
     S_end_ptr,
-    offsets_ptr,
+    cuts_ptr,
     H,
     K: tl.constexpr,
     V: tl.constexpr,
@@ -525,6 +578,7 @@ def _chunk_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    ENDS: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -533,16 +587,16 @@ def _chunk_forward(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     D = tl.load(D_ptr + head)
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
-    S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
@@ -587,7 +641,8 @@ def _chunk_forward(
         o = skip + y
         _store(o_ptr, at, channel, valid, channel_valid, V, o)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
-    _store(S_end_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+    if ENDS:
+        _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
 
 @_kernel
@@ -601,7 +656,7 @@ def _chunk_backward_query(
     S_edges_ptr,
     d_query_features_rows_ptr,
     d_log_decay_forward_ptr,
-    offsets_ptr,
+    cuts_ptr,
     H,
     K: tl.constexpr,
     V: tl.constexpr,
@@ -617,22 +672,22 @@ def _chunk_backward_query(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
-    S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_forward = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
         at = (first + chunk * CHUNK + row) * H + head
-        slot = first // CHUNK + sequence + chunk
+        slot = first // CHUNK + segment + chunk
         query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         x = _load(x_ptr, at, channel, valid, channel_valid, V)
@@ -678,7 +733,62 @@ def _chunk_backward_query(
         d_log_decay_forward += tl.sum(rows_through_2[:, None] * d_prefix, 0) + tl.sum(sum_of_rows_through, 0)
         _store(d_query_features_rows_ptr, at, feature, valid, feature_valid, K, d_query)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
-    tl.store(d_log_decay_forward_ptr + (sequence * H + head) * K + feature, d_log_decay_forward, mask=feature_valid)
+    tl.store(d_log_decay_forward_ptr + (segment * H + head) * K + feature, d_log_decay_forward, mask=feature_valid)
+
+
+@_kernel
+def _segment_ends_backward(
+    log_decay_ptr,
+    d_o_ptr,
+    query_features_ptr,
+    d_S_ends_ptr,
+    totals_ptr,
+    cuts_ptr,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """The same of the state's gradient, backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
+    row = tl.arange(0, CHUNK)
+    feature = tl.arange(0, BM)
+    channel = tile * BV + tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
+    d_S = tl.zeros([BM, BV], tl.float32)
+    log_total = tl.zeros([BM], tl.float32)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
+        valid = row < rows_here
+        at = (first + chunk * CHUNK + row) * H + head
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
+        rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
+        total = log_decay * rows_total
+        chunk_decay = tl.exp(total)
+        query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
+        rows_through_2 = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through_2[t] = #{j≤t}
+        prefix = log_decay[None, :] * rows_through_2[:, None]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row
+        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S = d_S * chunk_decay[:, None] + d_S_read
+        log_total += total
+    _store(d_S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
+    tl.store(totals_ptr + (segment * H + head) * K + feature, log_total, mask=feature_valid & (tile == 0))
 
 
 @_kernel
@@ -693,7 +803,7 @@ def _chunk_backward_key(
     d_key_features_rows_ptr,
     d_S_end_ptr,
     d_log_decay_reverse_ptr,
-    offsets_ptr,
+    cuts_ptr,
     H,
     K: tl.constexpr,
     V: tl.constexpr,
@@ -701,6 +811,7 @@ def _chunk_backward_key(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    ENDS: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -709,15 +820,15 @@ def _chunk_backward_key(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
-    d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_reverse = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
@@ -725,7 +836,7 @@ def _chunk_backward_key(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         valid = row < rows_here
         at = (first + chunk * CHUNK + row) * H + head
-        slot = first // CHUNK + sequence + chunk
+        slot = first // CHUNK + segment + chunk
         key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
         x = _load(x_ptr, at, channel, valid, channel_valid, V)
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -776,8 +887,9 @@ def _chunk_backward_key(
         )
         _store(d_key_features_rows_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay[:, None] + d_S_read
-    _store(d_S_end_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
-    tl.store(d_log_decay_reverse_ptr + (sequence * H + head) * K + feature, d_log_decay_reverse, mask=feature_valid)
+    tl.store(d_log_decay_reverse_ptr + (segment * H + head) * K + feature, d_log_decay_reverse, mask=feature_valid)
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
 
 @_kernel
@@ -789,7 +901,7 @@ def _chunk_backward_value(
     D_ptr,
     d_S_ptr,
     d_x_ptr,
-    offsets_ptr,
+    cuts_ptr,
     H,
     K: tl.constexpr,
     V: tl.constexpr,
@@ -805,16 +917,16 @@ def _chunk_backward_value(
     program = tl.program_id(0).to(tl.int64)
     tile = program % TILES
     head = program // TILES % H
-    sequence = program // TILES // H
-    first = tl.load(offsets_ptr + sequence)
-    length = tl.load(offsets_ptr + sequence + 1) - first
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = tl.load(cuts_ptr + segment + 1) - first
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
     D = tl.load(D_ptr + head)
-    d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -864,6 +976,39 @@ def _chunk_backward_value(
         d_x = d_value + D * d_o
         _store(d_x_ptr, at, channel, valid, channel_valid, V, d_x)
         d_S = d_S * chunk_decay[:, None] + d_S_read
+
+
+@_kernel
+def _hand_over(
+    ends_ptr,
+    totals_ptr,
+    start_ptr,
+    end_ptr,
+    slots_ptr,
+    numbers,
+    H,
+    WIDTH: tl.constexpr,
+    REVERSE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """In place, from where segments end that start from nothing to where they start: one after the other."""
+    blocks = tl.cdiv(numbers, BLOCK)
+    program = tl.program_id(0).to(tl.int64)
+    row = program // blocks
+    head, sequence = row % H, row // H
+    at = program % blocks * BLOCK + tl.arange(0, BLOCK)
+    valid = at < numbers
+    first, last = tl.load(slots_ptr + sequence), tl.load(slots_ptr + sequence + 1)
+    state = tl.load(start_ptr + row * numbers + at, mask=valid, other=0.0)
+    for step in range(last - first):
+        segment = last - 1 - step if REVERSE else first + step
+        slot = segment * H + head
+        end = tl.load(ends_ptr + slot * numbers + at, mask=valid, other=0.0)
+        tl.store(ends_ptr + slot * numbers + at, state, mask=valid)
+        state = (
+            state * tl.exp(tl.load(totals_ptr + slot * (numbers // WIDTH) + at // WIDTH, mask=valid, other=0.0)) + end
+        )
+    tl.store(end_ptr + row * numbers + at, state, mask=valid)
 
 
 @_kernel
@@ -938,16 +1083,28 @@ def _products(tensors):
     return {"DOT": tl.float32, "PRECISION": "tf32"}
 
 
-class _Grid:
-    """Sizes that every launch of one call shares, and the launch itself."""
+SEGMENT = 256  # tokens of a sequence that one program walks over where a sequence is cut into segments
 
-    def __init__(self, offsets, sequences, query_features, x):
+
+class _Grid:
+    """How time is cut into segments, sizes that every launch of one call shares, and the launches.
+
+    Segment n has the tokens cuts[n] … cuts[n + 1] of the batch laid end to end;
+    sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
+    """
+
+    def __init__(self, schedule, offsets, query_features, x):
         batch, T, H, K = query_features.shape
         V = x.shape[-1]
-        self.heads, self.sequences, self.device = H, sequences, query_features.device
-        if offsets is None:
-            offsets = T * torch.arange(batch + 1)
-        self.offsets = offsets.to(self.device)
+        self.heads, self.device = H, query_features.device
+        offsets = T * torch.arange(batch + 1) if offsets is None else offsets
+        self.split = schedule == "split"
+        segments = -(-offsets.diff() // SEGMENT) if self.split else torch.ones_like(offsets[1:])
+        slots = F.pad(segments.cumsum(0), (1, 0))
+        owners = torch.arange(len(segments)).repeat_interleave(segments)
+        self.sequences, self.segments = len(segments), len(owners)
+        cuts = torch.cat([offsets[owners] + SEGMENT * (torch.arange(self.segments) - slots[owners]), offsets[-1:]])
+        self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (query_features.dtype, x.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
         self.tiles = {"m": tiles_m, "v": tiles_v}
@@ -958,13 +1115,13 @@ class _Grid:
         self.constants = {"K": K, "V": V}
 
     def launch(self, kernel, tile, pointers, scalars, **constants):
-        programs = self.sequences * self.heads * self.tiles[tile]
+        programs = self.segments * self.heads * self.tiles[tile]
         if not programs:
             return
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
-                self.offsets,
+                self.cuts,
                 *scalars,
                 self.heads,
                 **self.constants,
@@ -974,6 +1131,36 @@ class _Grid:
                 num_stages=1,
                 enable_fp_fusion=True,
             )
+
+    def on_device(self, table):
+        """A table of the CPU on the device, without waiting for the device."""
+        return table.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else table
+
+    def hand_over(self, ends, totals, start, end, reverse=False):
+        """Where segments start, from where they end if they start from nothing. Fills in where the sequences end."""
+        numbers = start.shape[2:].numel()
+        programs = self.sequences * self.heads * -(-numbers // 256)
+        if programs:
+            with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+                _hand_over[(programs,)](
+                    ends,
+                    totals,
+                    start,
+                    end,
+                    self.slots,
+                    numbers,
+                    self.heads,
+                    WIDTH=start.shape[3] if start.dim() == 4 else 1,
+                    REVERSE=reverse,
+                    BLOCK=256,
+                    num_warps=2,
+                )
+        return ends
+
+
+def _default_schedule(sizes, sequences, device):
+    """Fused, unless its few programs would leave much of the chip idle for longer than the split one's detour takes."""
+    return "fused"
 
 
 def _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position):
@@ -1006,10 +1193,10 @@ def _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position):
     return query_features.contiguous(), key_features.contiguous()
 
 
-def _launch_forward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S):
+def _launch_forward(schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
     query_features, key_features = _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position)
-    grid = _Grid(offsets, S.shape[0], query_features, x)
+    grid = _Grid(schedule, offsets, query_features, x)
     log_dt = log_dt.float()
     D = D.float()
     A_re_log = A_re_log.float()
@@ -1018,11 +1205,32 @@ def _launch_forward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_im
     C_im = C_im.float()
     log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
     log_decay = torch.cat((log_decay_real, log_decay_real), -1)
-    batch, T, H, _ = query_features.shape
+    batch, T, H, M = query_features.shape
     V = x.shape[-1]
+    segments = grid.segments
     products = _products((x,))
+    S_starts, S_end = S, torch.empty_like(S)
+
+    if grid.split:
+        S_ends = S.new_empty(segments, *S.shape[1:])
+        totals = S.new_empty(segments, H, M)
+        grid.launch(
+            _segment_ends,
+            "v",
+            (
+                log_decay,
+                key_features,
+                x,
+                S_ends,
+                totals,
+            ),
+            (),
+            CHUNK=size,
+            **products,
+        )
+        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+
     o = x.new_empty(batch, T, H, V)
-    S_end = torch.empty_like(S)
     grid.launch(
         _chunk_forward,
         "v",
@@ -1032,23 +1240,24 @@ def _launch_forward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_im
             query_features,
             log_decay,
             key_features,
-            S,
+            S_starts,
             o,
             S_end,
         ),
         (),
         CHUNK=size,
         LEVELS=size.bit_length() - 1,
+        ENDS=not grid.split,
         **products,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_starts,)
 
 
 def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S):
     """As `_launch_forward`, token by token."""
     query_features, key_features = _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position)
-    grid = _Grid(offsets, S.shape[0], query_features, x)
+    grid = _Grid("fused", offsets, query_features, x)
     log_dt = log_dt.float()
     D = D.float()
     A_re_log = A_re_log.float()
@@ -1059,8 +1268,9 @@ def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_
     log_decay = torch.cat((log_decay_real, log_decay_real), -1)
     batch, T, H, _ = query_features.shape
     V = x.shape[-1]
+    S_starts, S_end = S, torch.empty_like(S)
+
     o = x.new_empty(batch, T, H, V)
-    S_end = torch.empty_like(S)
     grid.launch(
         _recurrent_forward,
         "v",
@@ -1077,13 +1287,15 @@ def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_
         (),
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_starts,)
 
 
-def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, d_o, d_S):
+def _launch_backward(
+    schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S_starts, d_o, d_S
+):
     """The gradients of inputs, parameters and initial state."""
     query_features, key_features = _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position)
-    grid = _Grid(offsets, S.shape[0], query_features, x)
+    grid = _Grid(schedule, offsets, query_features, x)
     log_dt = log_dt.float()
     D = D.float()
     A_re_log = A_re_log.float()
@@ -1095,11 +1307,13 @@ def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_i
     K = A_re_log.shape[-1]
     batch, T, H, M = query_features.shape
     rows = batch * T
-    sequences = S.shape[0]
+    segments = grid.segments
     products = _products((x,))
-    d_log_decay_forward = S.new_empty(sequences, H, M)
-    d_query_features_rows = S.new_empty(batch, T, H, M)
-    S_edges = S.new_empty(rows // size + sequences, *S.shape[1:])
+    d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
+
+    d_log_decay_forward = S_starts.new_empty(segments, H, M)
+    d_query_features_rows = S_starts.new_empty(batch, T, H, M)
+    S_edges = S_starts.new_empty(rows // size + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1109,7 +1323,7 @@ def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_i
             d_o,
             x,
             key_features,
-            S,
+            S_starts,
             S_edges,
             d_query_features_rows,
             d_log_decay_forward,
@@ -1120,9 +1334,27 @@ def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_i
         **products,
     )
 
-    d_log_decay_reverse = S.new_empty(sequences, H, M)
-    d_key_features_rows = S.new_empty(batch, T, H, M)
-    d_S_end = torch.empty_like(d_S)
+    if grid.split:
+        d_S_ends = d_S.new_empty(segments, *d_S.shape[1:])
+        totals = S_starts.new_empty(segments, H, M)
+        grid.launch(
+            _segment_ends_backward,
+            "v",
+            (
+                log_decay,
+                d_o,
+                query_features,
+                d_S_ends,
+                totals,
+            ),
+            (),
+            CHUNK=size,
+            **products,
+        )
+        d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
+
+    d_log_decay_reverse = S_starts.new_empty(segments, H, M)
+    d_key_features_rows = S_starts.new_empty(batch, T, H, M)
     grid.launch(
         _chunk_backward_key,
         "m",
@@ -1133,7 +1365,7 @@ def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_i
             S_edges,
             d_o,
             query_features,
-            d_S,
+            d_S_starts,
             d_key_features_rows,
             d_S_end,
             d_log_decay_reverse,
@@ -1141,6 +1373,7 @@ def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_i
         (),
         CHUNK=size,
         LEVELS=size.bit_length() - 1,
+        ENDS=not grid.split,
         **products,
     )
 
@@ -1154,7 +1387,7 @@ def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_i
             query_features,
             d_o,
             D,
-            d_S,
+            d_S_starts,
             d_x,
         ),
         (),
@@ -1171,10 +1404,10 @@ def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_i
     A_im_double = A_im.double()
     log_dt_double = log_dt.double()
     rate = -A_im_double * torch.exp(log_dt_double[..., None])
-    sine = _wave(torch.sin, position[..., None, None], rate, S.dtype)
+    sine = _wave(torch.sin, position[..., None, None], rate, S_starts.dtype)
     part_of_scale = scale * d_query_features
     part_of_scale_2 = part_of_scale.narrow(-1, K, K)
-    cosine = _wave(torch.cos, position[..., None, None], rate, S.dtype)
+    cosine = _wave(torch.cos, position[..., None, None], rate, S_starts.dtype)
     part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
     d_C_re = (sine * part_of_scale_2).sum((0, 1)) + (cosine * part_of_scale_3).sum((0, 1))
     d_query_imag = (cosine * part_of_scale_2).sum((0, 1)) + (-sine * part_of_scale_3).sum((0, 1))
@@ -1205,8 +1438,8 @@ def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_i
     d_modulus_squared = (
         -inverse_imag * d_inverse_imag / modulus_squared + -inverse_real * d_inverse_real / modulus_squared
     )
-    key_real = (inverse_real * expm1_real - inverse_imag * expm1_imag).to(S.dtype)
-    key_imag = (inverse_real * expm1_imag + inverse_imag * expm1_real).to(S.dtype)
+    key_real = (inverse_real * expm1_real - inverse_imag * expm1_imag).to(S_starts.dtype)
+    key_imag = (inverse_real * expm1_imag + inverse_imag * expm1_real).to(S_starts.dtype)
     query_imag = -C_im
     d_sine = (
         key_real * part_of_d_key_features
@@ -1229,7 +1462,7 @@ def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_i
         + 2 * A_im_double * d_modulus_squared
         + -d_rate * torch.exp(log_dt_double[..., None])
     )
-    d_A_im = d_A_im_double.to(S.dtype)
+    d_A_im = d_A_im_double.to(S_starts.dtype)
     log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
     d_log_decay_real = d_log_decay.narrow(-1, 0, K) + d_log_decay.narrow(-1, K, K)
     part_of_log_decay_real = log_decay_real * d_log_decay_real
@@ -1237,13 +1470,13 @@ def _launch_backward(size, offsets, scale, position, x, log_dt, D, A_re_log, A_i
     d_log_dt_double = part_of_log_dt_double * (
         (A_im_double * d_angle).sum(-1) + (part_of_A_re_log_double * d_growth).sum(-1)
     ) + (rate * d_rate).sum(-1)
-    d_log_dt = part_of_log_decay_real.sum(-1) + d_log_dt_double.to(S.dtype)
+    d_log_dt = part_of_log_decay_real.sum(-1) + d_log_dt_double.to(S_starts.dtype)
     d_A_re_log_double = part_of_A_re_log_double * (
         part_of_log_dt_double[..., None] * d_growth
         + d_inverse_real / modulus_squared
         + 2 * part_of_A_re_log_double * d_modulus_squared
     )
-    d_A_re_log = d_A_re_log_double.to(S.dtype) + part_of_log_decay_real
+    d_A_re_log = d_A_re_log_double.to(S_starts.dtype) + part_of_log_decay_real
     return (
         d_x,
         d_log_dt,
@@ -1274,31 +1507,36 @@ class _FirstOrder(torch.autograd.Function):
 
 class _Recurrence(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, form, backend, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S):
+    def forward(
+        ctx, form, backend, schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S
+    ):
         tensors = (x, log_dt, D, A_re_log, A_im, C_re, C_im, S)
+        kept = ()
         with torch.autocast(x.device.type, enabled=False):
             if backend == "triton" and form == "recurrent":
-                o, ends = _launch_recurrent(offsets, scale, position, *tensors)
+                o, ends, kept = _launch_recurrent(offsets, scale, position, *tensors)
             elif backend == "triton":
-                o, ends = _launch_forward(size, offsets, scale, position, *tensors)
+                o, ends, kept = _launch_forward(schedule, size, offsets, scale, position, *tensors)
             else:
                 x, log_dt, D, A_re_log, A_im, C_re, C_im = (x.to(S.dtype) for x in tensors[:7])
                 if form == "recurrent":
                     o, *ends = _naive(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position, S)
                 else:
                     o, *ends = _chunk_forward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position, S, size)
-        ctx.save_for_backward(*tensors)
-        ctx.config = backend, size, offsets, scale, position
+        ctx.save_for_backward(*tensors, *kept)
+        ctx.config = backend, schedule, size, offsets, scale, position
         return o.to(tensors[0].dtype), *ends
 
     @staticmethod
     def backward(ctx, d_o, d_S):
-        backend, size, offsets, scale, position = ctx.config
+        backend, schedule, size, offsets, scale, position = ctx.config
         tensors = ctx.saved_tensors[:8]
         d_o, d_S = (x.contiguous() for x in (d_o, d_S))
         with torch.no_grad(), torch.autocast(d_o.device.type, enabled=False):
             if backend == "triton":
-                gradients = _launch_backward(size, offsets, scale, position, *ctx.saved_tensors, d_o, d_S)
+                gradients = _launch_backward(
+                    schedule, size, offsets, scale, position, *tensors[:7], *ctx.saved_tensors[8:], d_o, d_S
+                )
             else:
                 *inputs, S = tensors
                 inputs = (x.to(S.dtype) for x in inputs)
@@ -1307,8 +1545,8 @@ class _Recurrence(torch.autograd.Function):
         gradients = [d.to(x.dtype) for d, x in zip(gradients, tensors, strict=True)]
         if torch.is_grad_enabled():  # create_graph=True
             gradients = _FirstOrder.apply(len(gradients), *gradients, *tensors, d_o, d_S)
-        wanted = zip(gradients, ctx.needs_input_grad[6:], strict=True)
-        return None, None, None, None, None, None, *(d if needed else None for d, needed in wanted)
+        wanted = zip(gradients, ctx.needs_input_grad[7:], strict=True)
+        return None, None, None, None, None, None, None, *(d if needed else None for d, needed in wanted)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1501,7 +1739,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
     backend = _choose_backend(backend, mode, tensors, sizes)
-    _check_choice("schedule", schedule, ("auto", *SCHEDULES))
+    schedule = _check_choice("schedule", schedule, ("auto", *SCHEDULES))
     size = _default_size(backend, tensors, sizes) if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     sequences = sizes["B"] if offsets is None else len(offsets) - 1
@@ -1510,12 +1748,16 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
     tensors = [x.contiguous() for x in tensors]
+    if backend == "torch" or mode == "recurrent":
+        schedule = "fused"  # the one whose backward pass needs nothing of a forward launch
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0].device)
     *state, before = state
     position = _positions(before.detach(), sizes["T"], offsets)
     if backend == "triton" or offsets is None:
-        o, *state = _form(mode, backend, size, offsets, scale, position, tensors, state)
+        o, *state = _form(mode, backend, schedule, size, offsets, scale, position, tensors, state)
     else:
-        o, *state = _each_document(mode, size, offsets.tolist(), scale, position, tensors, state)
+        o, *state = _each_document(mode, schedule, size, offsets.tolist(), scale, position, tensors, state)
     state.append(before + (sizes["T"] if offsets is None else offsets.diff().to(before)))
     return o, State(*state) if output_final_state else None
 
@@ -1530,28 +1772,38 @@ def _positions(before, T, offsets):
     return (start.repeat_interleave(lengths) + torch.arange(T, device=before.device))[None]
 
 
-def _form(mode, backend, size, offsets, scale, position, tensors, state):
+def _form(mode, backend, schedule, size, offsets, scale, position, tensors, state):
     if mode == "naive":
         dtype = state[0].dtype
         o, *state = _naive(*(x.to(dtype) for x in tensors), scale, position, *state)
         return o.to(tensors[0].dtype), *state
     if mode == "parallel":  # one chunk holds the whole sequence
         size = 1 << max(1, (tensors[0].shape[1] - 1).bit_length())
-    return _Recurrence.apply(mode, backend, size, offsets, scale, position, *tensors, *state)
+    return _Recurrence.apply(mode, backend, schedule, size, offsets, scale, position, *tensors, *state)
 
 
-def _each_document(mode, size, offsets, scale, position, tensors, state):
+def _each_document(mode, schedule, size, offsets, scale, position, tensors, state):
     """The torch forms take packed documents one at a time."""
     results = []
     for n, (start, end) in enumerate(pairwise(offsets)):
         inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
         own = [s[n : n + 1] for s in state]
         results.append(
-            _form(mode, "torch", size, None, scale, position[:, start:end], (*inputs, *tensors[len(INPUTS) :]), own)
+            _form(
+                mode,
+                "torch",
+                schedule,
+                size,
+                None,
+                scale,
+                position[:, start:end],
+                (*inputs, *tensors[len(INPUTS) :]),
+                own,
+            )
         )
     if not results:  # no documents, no tokens
         return _form(
-            mode, "torch", size, None, scale, position, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state]
+            mode, "torch", schedule, size, None, scale, position, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state]
         )[0], *state
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1), *(torch.cat(s) for s in state)

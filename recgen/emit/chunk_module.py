@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence
+from recgen.algebra.scan import log_decay_of
 from recgen.plan.kernels import Plan
 from recgen.spec.model import Spec
 
 from .kernel_helpers import helper_sources
-from .launch import Launch, epilogue_lines, given_context, kernel_contexts, prologue_lines
+from .launch import AHEAD, Launch, epilogue_lines, given_context, kernel_contexts, prologue_lines
 from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
@@ -21,71 +23,80 @@ from .total_module import totals_kept
 def chunk_context(
     spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str, extras: Sequence[str]
 ) -> dict[str, Any]:
-    tensors = (*spec.inputs, *spec.params)
-    features = feature_letter(rec)
-    states = [] if plan.program.total else [rule.name for rule in rec.states]
-    home = states[0] if states else "grid"  # what float32 buffers are made like
-    kernels, launches, helpers = kernel_contexts(plan, note, value, home, features)
-    ahead = 1 if plan.sums is None else 2  # launches of the forward pass
+    tensors, names = (*spec.inputs, *spec.params), [t.name for t in (*spec.inputs, *spec.params)]
+    features, total = feature_letter(rec), plan.program.total
+    states = [] if total else [rule.name for rule in rec.states]
+    homes = ("grid", "grid") if total else (states[0], f"{states[0]}_starts")  # what float32 buffers are made like
+    kernels, launches, helpers = kernel_contexts(plan, note, value, homes, features)
     given, computed = given_context(plan, tensors, extras)
     recurrent, recurrent_launch = None, None
-    if plan.sums is None:
-        recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[0], Layout(True))
+    if not total:
+        recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[1], Layout(True))
         helpers |= more
-    sums = () if plan.sums is None else (plan.sums,)
-    prologue, heads = prologue_lines((*sums, plan.forward, *plan.backward), tensors[0].name)
-    epilogue, late = epilogue_lines(plan, home)
-    late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, home)
-    shapes = launch_shapes(spec, states[0] if states else "", plan.given)
+    prologue, heads = prologue_lines(plan.kernels, names[0])
     products = [
         t.name
         for t in spec.inputs
         if t.symbol in spec.query.tree.free_symbols | spec.key.tree.free_symbols | spec.value.tree.free_symbols
     ]
-    setup = [
-        *computed,
-        f"grid = _Grid(offsets, {f'{states[0]}.shape[0], ' if states else ''}{', '.join(shapes.names)})",
-        *(f"{t.name} = {t.name}.float()" for t in spec.params),
-        *size_setup(heads, tensors, home),
-        *prologue,
-    ]
-    names = {
-        "V": f"V = {shapes.value}",
-        "rows": "rows = batch * T",
-        "sequences": f"sequences = {home}.shape[0]",
-        "pieces": "pieces = grid.pieces",
-        "tiles_m": 'tiles_m = grid.tiles["m"]',
-        "tiles_v": 'tiles_v = grid.tiles["v"]',
-        "products": f"products = _products(({', '.join(products)}{',' * (len(products) == 1)}))",
-    }
 
-    def complete(lines: list[str], body: str) -> list[str]:
-        return [*lines, *sizes_read(body, shapes.key, ("batch", "T", "H", features), names)]
+    def setup(passes: Sequence[Launch], home: str, schedule: str, late: Sequence[Node] = ()) -> list[str]:
+        """What the launches of a pass refer to."""
+        shapes = launch_shapes(spec, home, plan.given)
+        texts = [" ".join([*x.buffers, *x.pointers, *x.scalars, x.constants]) for x in passes]
+        others = {
+            "V": f"V = {shapes.value}",
+            "rows": "rows = batch * T",
+            "segments": "segments = grid.segments",
+            "tiles_m": 'tiles_m = grid.tiles["m"]',
+            "tiles_v": 'tiles_v = grid.tiles["v"]',
+            "products": f"products = _products(({', '.join(products)}{',' * (len(products) == 1)}))",
+        }
+        return [
+            *computed,
+            f"grid = _Grid({'' if total else f'{schedule}, '}offsets, {', '.join(shapes.names)})",
+            *(f"{t.name} = {t.name}.float()" for t in spec.params),
+            *size_setup(heads, tensors, home),
+            *prologue,
+            *size_setup(late, tensors, home),
+            *sizes_read("\n".join(texts), shapes.key, ("batch", "T", "H", features), others),
+        ]
 
-    def text_of(ls: list[Launch]) -> str:
-        return "\n".join(" ".join([*x.buffers, *x.pointers, *x.scalars, x.constants]) for x in ls)
-
+    shapes = launch_shapes(spec, homes[0], plan.given)
+    epilogue, late = epilogue_lines(plan, homes[1])
     return {
         "kernels": kernels,
+        "hand_over": None if total else _hand_over(plan),
         "counts": repr(
-            [c for c in ("H", "rows", "sequences", "pieces") if any(c in k.arguments for k in kernels)]
-            + ["numbers"] * plan.program.total
+            [c for c in ("H", "rows", "segments") if any(c in k.arguments for k in kernels)]
+            + ["numbers"]
         ),
         "kernel_helpers": helper_sources(helpers),
         "recurrent": recurrent,
         "recurrent_launch": recurrent_launch,
-        "launch_setup_recurrent": [] if recurrent is None else complete(setup, text_of([recurrent_launch])),
-        "forward_launches": launches[:ahead],
-        "backward_launches": launches[ahead:],
+        "launch_setup_recurrent": [] if total else setup([recurrent_launch], homes[0], '"fused"'),
+        "forward_launches": launches[:AHEAD],
+        "backward_launches": launches[AHEAD:],
         "shape_dtypes": ", ".join(f"{w}.dtype" for w in shapes.inputs) + ("," if len(shapes.inputs) == 1 else ""),
         **shapes.context,
         **given,
-        "launch_setup": complete(setup, text_of(launches[:ahead])),
-        "launch_setup_backward": complete(setup + late_sizes, text_of(launches[ahead:])),
+        "launch_setup": setup(launches[:AHEAD], homes[0], "schedule"),
+        "launch_setup_backward": setup(launches[AHEAD:], homes[1], "schedule", list(plan.epilogue.outputs.values())),
         "epilogue": epilogue,
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
         "kept": [
-            *totals_kept(plan),
+            *(totals_kept(plan) if total else [f"{s}_starts" for s in states]),
             *dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given),
         ],
     }
+
+
+def _hand_over(plan: Plan) -> dict[str, str]:
+    """How the hand-over between segments finds a segment's log-decay, whose axes are some of the state's."""
+    log = log_decay_of(plan.program.carries[0])
+    axes = "" if log is None else "".join(a for a in log.axes if a in "mv")
+    at = {"": "slot", "m": "slot * (numbers // WIDTH) + at // WIDTH", "v": "slot * WIDTH + at % WIDTH",
+          "mv": "slot * numbers + at"}[axes]
+    mask = ", mask=valid, other=0.0" if axes else ""
+    total = "" if log is None else f"tl.load(totals_ptr + {at}{mask})"
+    return {"total": total, "width": "WIDTH" if axes in ("m", "v") else ""}

@@ -8,6 +8,7 @@ from typing import Any
 
 from recgen.algebra.operations import Cast, EveryToken, Leaf
 from recgen.algebra.program import Node, topological
+from recgen.algebra.scan import log_decay_of
 from recgen.plan.kernels import Kernel, Plan, Store
 from recgen.plan.order import Compute, statements
 from recgen.spec.model import Tensor
@@ -19,9 +20,16 @@ from .torch_program import TorchText
 from .triton_lines import KernelText, kernel_text
 
 
+AHEAD = 2  # launches of the forward pass: one to find where segments start, or what they sum to, and one for outputs
+
+
 @dataclass(frozen=True)
 class Launch:
-    """The text of one launch: buffers, the call, and the totals of what its pieces have summed."""
+    """The text of one launch: buffers, the call, and the lines that go with its results.
+
+    after: the totals of what segments have summed, or how their ends are handed over. split: whether it is a launch of
+    the split schedule alone.
+    """
 
     name: str
     buffers: list[str]
@@ -29,7 +37,8 @@ class Launch:
     scalars: list[str]
     tile: str
     constants: str
-    totals: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+    split: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,20 +59,23 @@ class KernelContext:
     edges: bool
     again: list[str] = field(default_factory=list)
     states: list[str] = field(default_factory=list)
-    in_pieces: bool = False
+    ends: list[str] = field(default_factory=list)
     totals: bool = False
 
 
 def kernel_contexts(
-    plan: Plan, note: Note, value: str, state: str, features: str
+    plan: Plan, note: Note, value: str, states: Sequence[str], features: str
 ) -> tuple[list[KernelContext], list[Launch], set[str]]:
-    """Every kernel with its launch, and the helpers that they call. `features` is the letter of the feature width."""
+    """Every kernel with its launch, and the helpers that they call.
+
+    states: what float32 buffers are made like in the forward and in the backward pass. features: the letter of the
+    feature width.
+    """
     contexts, launches, helpers = [], [], set()
-    sums = () if plan.sums is None else (plan.sums,)
-    for kernel in (*sums, plan.forward, *plan.backward):
+    for kernel in plan.kernels:
         text = kernel_text(kernel, note)
         contexts.append(_context(text))
-        launches.append(_launch(text, value, state, features))
+        launches.append(_launch(text, value, states[len(launches) >= AHEAD], features))
         helpers |= text.helpers
     return contexts, launches, helpers
 
@@ -74,47 +86,64 @@ def host_value(scalar: str) -> str:
 
 
 def _scalars(text: KernelText) -> list[str]:
-    extra = ["rows"] * text.partial_rows + [f"{text.kernel.stretch}s"] * text.sequences
+    extra = ["rows"] * text.partial_rows + ["segments"] * text.segments
     return [*text.scalars, *extra, "H"]
 
 
 def _context(text: KernelText) -> KernelContext:
     k = text.kernel
     body = "\n".join((*text.before, *text.inside, *text.after))
-    constants = ["K", "V", "CHUNK", "BM", "BV", "TILES"]
+    constants = ["K", "V", "CHUNK", "BM", "BV", "TILES"] + ["ENDS"] * bool(text.ends)
     constants += ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * ("_dot(" in body)
-    times = "cuts_ptr" if k.in_pieces else "offsets_ptr"
-    arguments = [*text.pointers, times, *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
+    arguments = [*text.pointers, "cuts_ptr", *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
     return KernelContext(
         k.name, k.purpose, k.tile, k.reverse, arguments, text.before, text.inside, text.after, text.edges,
-        in_pieces=k.in_pieces, totals=bool(k.totals)
+        ends=text.ends, totals=bool(k.totals)
     )
 
 
 def _launch(text: KernelText, value: str, state: str, features: str) -> Launch:
     kernel = text.kernel
     buffers = [f"{s.name} = {_buffer(s, kernel, value, state, features)}" for s in kernel.stores]
+    sizes = {"m": features, "v": "V"}
     buffers += [
-        f"{n.op.name}_edges = {n.op.name}.new_empty(rows // size + sequences, *{n.op.name}.shape[1:])"
+        f"{n.op.name}_edges = {state}.new_empty(rows // size + segments, *{n.op.name}_starts.shape[1:])"
         for n in kernel.stores_edges
     ]
-    ends = [p for p in text.pointers if p.endswith("_end_ptr")]
-    buffers += [f"{p[:-4]} = torch.empty_like({p[:-8]})" for p in ends]
     for c in kernel.sums:
-        shape = ", ".join(["pieces", "H", *({"m": features, "v": "V"}[a] for a in c.axes)])
+        shape = ", ".join(["segments", "H", *(sizes[a] for a in c.axes)])
         buffers.append(f"{c.start.op.name}_parts = {state}.new_empty({shape})")
     body = "\n".join((*text.before, *text.inside, *text.after))
-    constants = ", CHUNK=size" + ", LEVELS=size.bit_length() - 1" * text.levels + ", **products" * ("_dot(" in body)
+    constants = ", CHUNK=size" + ", LEVELS=size.bit_length() - 1" * text.levels
+    constants += ", ENDS=not grid.split" * bool(text.ends) + ", **products" * ("_dot(" in body)
     scalars = [host_value(s) for s in _scalars(text)[:-1]]
-    pointers = ["grid.owners" if p == "owners_ptr" else p[:-4] for p in text.pointers]
-    totals = [f"{c.start.op.name} = grid.total({c.start.op.name}_parts)" for c in kernel.sums]
-    return Launch(kernel.name, buffers, pointers, scalars, kernel.tile, constants, totals)
+    pointers = [_passed(p[:-4], kernel) for p in text.pointers]
+    after = [f"{c.start.op.name} = grid.total({c.start.op.name}_parts)" for c in kernel.sums]
+    if kernel.alone:
+        names = [c.start.op.name for c in kernel.carries]
+        buffers += [f"{n}_ends = {n}.new_empty(segments, *{n}.shape[1:])" for n in names]
+        log = log_decay_of(kernel.carries[0])
+        totals = ""
+        if log is not None:
+            axes = [a for a in log.axes if a in "mv"]
+            buffers.append(f"totals = {state}.new_empty({', '.join(['segments', 'H', *(sizes[a] for a in axes)])})")
+            totals = "totals, "
+        reverse = ", reverse=True" * kernel.reverse
+        after += [f"{n}_starts = grid.hand_over({n}_ends, {totals}{n}, {n}_end{reverse})" for n in names]
+    return Launch(kernel.name, buffers, pointers, scalars, kernel.tile, constants, after, kernel.alone)
+
+
+def _passed(pointer: str, kernel: Kernel) -> str:
+    """What is passed for a pointer: carried values are those at the start of the segment."""
+    if pointer == "owners":
+        return "grid.owners"
+    return f"{pointer}_starts" if pointer in {c.start.op.name for c in kernel.carries} else pointer
 
 
 def _buffer(s: Store, kernel: Kernel, value: str, state: str, features: str) -> str:
     tiled = kernel.tile not in s.node.axes if s.over_time else s.kind == "partial"
     widths = ["H", *({"m": features, "v": "V"}[a] for a in s.node.axes if a in "mv")]
-    return buffer(s, [f"tiles_{kernel.tile}"] * tiled, f"{kernel.stretch}s", widths, value, state)
+    return buffer(s, [f"tiles_{kernel.tile}"] * tiled, "segments", widths, value, state)
 
 
 def buffer(store: Store, tiles: Sequence[str], stretches: str, widths: Sequence[str], value: str, state: str) -> str:

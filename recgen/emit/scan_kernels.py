@@ -52,11 +52,6 @@ class TokenKernel:
         self.entering = {n.args[0] for n in self.nodes if same_value(n) and n.args[0].level == "token"}
         self.out = _Text()
 
-    @property
-    def alone(self) -> bool:
-        """Whether the chunks start from nothing, and only their ends are wanted."""
-        return not self.kernel.stores
-
     def _again_roots(self) -> list[Node]:
         """What the steps of the state need, where the kernel takes them again."""
         return [n for c in self.again for n in (c.decay, c.write) if n is not None]
@@ -72,7 +67,7 @@ class TokenKernel:
         for s in k.stores:
             self._store(s)
         self._advance(k.carries, known, out.inside, self._log())
-        if self.alone:
+        if self.kernel.alone:
             self._finish_alone()
         if k.edges:
             self._load_tokens(topological(self._again_roots(), given), out.again)
@@ -97,7 +92,7 @@ class TokenKernel:
         return bool(self.kernel.edges) if name == "first_slot" else "slots" in body
 
     def _log(self) -> list[Node]:
-        log = log_decay_of(self.kernel.carries[0]) if self.alone and not self.kernel.reverse else None
+        log = log_decay_of(self.kernel.carries[0]) if self.kernel.alone and not self.kernel.reverse else None
         return [] if log is None else [log]
 
     def _load_head_values(self) -> None:
@@ -124,13 +119,13 @@ class TokenKernel:
     def _start(self) -> None:
         """The carried values at the chunk's edge, and zeros for what is summed over its tokens."""
         out, carried = self.out, [c.start for c in self.kernel.carries]
-        loaded = [*self.kernel.edges, *([] if self.alone else carried)]
+        loaded = [*self.kernel.edges, *([] if self.kernel.alone else carried)]
         for n in loaded:
             edge = n.op.name
             out.pointers.append(f"{edge}_edges")
             value = self.layout.load(f"{edge}_edges_ptr", self.layout.row("slot"), n.axes, wide=True)
             out.before.append(f"{edge} = {value}")
-        if self.alone:
+        if self.kernel.alone:
             for n in carried:
                 out.before.append(f"{n.op.name} = tl.zeros([{', '.join(EXTENT[a] for a in n.axes)}], tl.float32)")
             for log in self._log():

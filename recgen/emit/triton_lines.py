@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from recgen.algebra.operations import Leaf, Mask, Rows, Unrows
 from recgen.algebra.program import Carry, Node
+from recgen.algebra.scan import log_decay_of
 from recgen.plan.kernels import Kernel, Store
 from recgen.plan.order import Compute, statements
 
@@ -37,9 +38,9 @@ TAKEN = (
     "siblings",
     "scale",
     "rows",
-    "sequences",
-    "piece",
-    "pieces",
+    "segment",
+    "segments",
+    "log_total",
 )
 
 
@@ -60,12 +61,17 @@ class KernelText:
     before: list[str] = field(default_factory=list)
     inside: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)  # stored where a segment is a whole sequence
     helpers: set[str] = field(default_factory=set)
     levels: bool = False
     counts: bool = False
     partial_rows: bool = False
-    sequences: bool = False
+    segments: bool = False
     edges: bool = False
+
+
+def _zeros(axes: Iterable[str]) -> str:
+    return f"tl.zeros([{', '.join(EXTENT[a] for a in axes) or '1'}], tl.float32)"
 
 
 def kernel_text(kernel: Kernel, note: Note) -> KernelText:
@@ -94,8 +100,7 @@ class _Writer:
         self._totals_in()
         accumulated = [s for s in k.stores if s.over_time]
         for s in accumulated:
-            shape = ", ".join(EXTENT[a] for a in s.node.axes) or "1"
-            out.before.append(f"{s.name} = tl.zeros([{shape}], tl.float32)")
+            out.before.append(f"{s.name} = {_zeros(s.node.axes)}")
         self._store_edges()
         self._statements(loaded)
         for s in k.stores:
@@ -106,12 +111,13 @@ class _Writer:
         for c in (*k.carries, *k.sums):
             out.inside.append(f"{c.start.op.name} = {self._advanced(c)}")
         for c in k.sums:
-            self._store_state(f"{c.start.op.name}_parts_ptr", c.start, "piece", out.after, c.start.op.name)
-        if not k.reverse and k.name.endswith("forward") or k.stores_ends:
-            for c in k.carries:
-                self._store_state(f"{c.start.op.name}_end_ptr", c.start, "sequence", out.after, c.start.op.name)
+            self._store_state(f"{c.start.op.name}_parts_ptr", c.start, "segment", out.after, c.start.op.name)
+        for c in k.carries if k.stores_ends else ():
+            self._store_state(f"{c.start.op.name}_end_ptr", c.start, "segment", out.ends, c.start.op.name)
         for s in accumulated:
             self._store_accumulated(s)
+        if k.alone:
+            self._finish_alone()
         out.helpers |= self.text.helpers
         return out
 
@@ -175,11 +181,35 @@ class _Writer:
     def _carried_in(self) -> None:
         for c in self.kernel.carries:
             name = c.start.op.name
+            if self.kernel.alone:
+                self.out.before.append(f"{name} = {_zeros(c.axes)}")
+                continue
             self.out.pointers.append(f"{name}_ptr")
-            self.out.before.append(f"{name} = {self._load_state(f'{name}_ptr', c.start, 'sequence')}")
+            self.out.before.append(f"{name} = {self._load_state(f'{name}_ptr', c.start, 'segment')}")
+        for log in self._log():
+            axes = tile_axes(log)
+            self.out.before.append(f"log_total = {_zeros(axes) if axes else '0.0'}")
+
+    def _log(self) -> list[Node]:
+        """The log-decay that a kernel alone sums up, if there is one."""
+        log = log_decay_of(self.kernel.carries[0]) if self.kernel.alone else None
+        return [] if log is None else [log]
+
+    def _finish_alone(self) -> None:
+        """Where the segment ends that started from nothing, and how much it decays what it is given."""
+        for c in self.kernel.carries:
+            name = c.start.op.name
+            self._store_state(f"{name}_ends_ptr", c.start, "segment", self.out.after, name)
+        for log in self._log():
+            self.out.inside.append(f"log_total += {self.text.use(log)}")
+            if tile_axes(log):
+                self._store_state("totals_ptr", log, "segment", self.out.after, "log_total")
+            else:
+                self.out.pointers.append("totals_ptr")
+                self.out.after.append("tl.store(totals_ptr + segment * H + head, log_total, mask=tile == 0)")
 
     def _totals_in(self) -> None:
-        """What is read as a total, of the piece's sequence; what is summed starts from nothing."""
+        """What is read as a total, of the segment's sequence; what is summed starts from nothing."""
         if self.kernel.totals:
             self.out.pointers.append("owners_ptr")
         for n in self.kernel.totals:
@@ -187,8 +217,7 @@ class _Writer:
             self.out.pointers.append(f"{name}_ptr")
             self.out.before.append(f"{name} = {self._load_state(f'{name}_ptr', n, 'sequence')}")
         for c in self.kernel.sums:
-            shape = ", ".join(EXTENT[a] for a in c.axes)
-            self.out.before.append(f"{c.start.op.name} = tl.zeros([{shape}], tl.float32)")
+            self.out.before.append(f"{c.start.op.name} = {_zeros(c.axes)}")
 
     def _store_edges(self) -> None:
         for n in self.kernel.stores_edges:
@@ -203,8 +232,7 @@ class _Writer:
                 continue
             out.levels = True
             for total in s.sums:
-                shape = ", ".join(EXTENT[a] for a in tile_axes(total))
-                out.inside.append(f"{self.names[total]} = tl.zeros([{shape}], tl.float32)")
+                out.inside.append(f"{self.names[total]} = {_zeros(tile_axes(total))}")
             out.inside.append("for level in tl.static_range(LEVELS):")
             if any(isinstance(n.op, Mask) for n in s.body):
                 out.helpers.add("_tile_siblings")
@@ -242,9 +270,8 @@ class _Writer:
     def _store_accumulated(self, s: Store) -> None:
         self.out.pointers.append(f"{s.name}_ptr")
         axes = s.node.axes
-        own = self.kernel.stretch
-        where = own if self.kernel.tile in axes else f"(tile * {own}s + {own})"
-        self.out.sequences |= self.kernel.tile not in axes
+        where = "segment" if self.kernel.tile in axes else "(tile * segments + segment)"
+        self.out.segments |= self.kernel.tile not in axes
         at = f"{s.name}_ptr + ({where} * H + head)"
         if axes:
             column = COLUMN[axes[0]]

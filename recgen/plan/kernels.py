@@ -1,8 +1,9 @@
 """The kernel plan: a small typed IR between the algebra's programs and Triton text.
 
-A kernel runs one program per sequence, head and tile of its tiled axis, walks the chunks in order (or backwards), holds
-carried values in registers, and stores per-token, per-head or per-chunk results. What it computes is a slice of a
-tensor program; addresses, loops and launches are the template's.
+A kernel runs one program per segment of time, head and tile of its tiled axis, walks the segment's chunks in order (or
+backwards), holds carried values in registers, and stores per-token, per-head or per-chunk results. A segment is a whole
+sequence or a part of one, which the schedule decides. What a kernel computes is a slice of a tensor program; addresses,
+loops and launches are the template's.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Store:
 
     kind: output (the operator's output or a gradient, in its tensor's dtype), kept (float32, for a later kernel),
     partial (float32, one slice per tile of the kernel, to be summed), or part (float32, completed by a later kernel).
-    `over_time` results are accumulated over all chunks and stored once per sequence and head.
+    `over_time` results are accumulated over all chunks and stored once per segment and head.
     """
 
     name: str
@@ -35,9 +36,9 @@ class Store:
 class Kernel:
     """One launch.
 
-    `edges` are carried values of the other direction, read per chunk from where `stores_edges` left them. A kernel
-    `in_pieces` runs one program per piece of a sequence: `totals` are sums over the sequence, which it reads, and
-    `sums` are carried values of which it stores what its piece adds.
+    `edges` are carried values of the other direction, read per chunk from where `stores_edges` left them. `totals` are
+    sums over the sequence, which it reads, and `sums` are carried values of which it stores what its segment adds. One
+    that runs `alone` starts its carried values from nothing, and stores where they end and the sum of their log-decay.
     """
 
     name: str
@@ -52,12 +53,7 @@ class Kernel:
     stores_ends: bool = True
     totals: tuple[Node, ...] = ()
     sums: tuple[Carry, ...] = ()
-    in_pieces: bool = False
-
-    @property
-    def stretch(self) -> str:
-        """The stretch of time that one program walks over."""
-        return "piece" if self.in_pieces else "sequence"
+    alone: bool = False
 
     @property
     def given(self) -> tuple[Node, ...]:
@@ -88,8 +84,9 @@ class Plan:
     """Everything the emitter needs: programs for torch, kernels and epilogue for Triton, factorisation and sizes.
 
     `chunk_sizes` are the sizes a caller may ask for, `chunk_size` the default one, and `longest_chunk` bounds the chunk
-    of the parallel form: 0 where nothing does. `alone`: the runs of a scan's chunks from nothing, both ways. `sums`:
-    the kernel that sums what is written where every token reads the total, and `pairs` the parallel form's program.
+    of the parallel form: 0 where nothing does. `alone`: the runs from nothing, forwards and backwards, of a scan's
+    chunks or of the split schedule's segments. `sums`: the kernel that sums what is written where every token reads the
+    total, and `pairs` the parallel form's program.
     """
 
     program: Program
@@ -104,6 +101,19 @@ class Plan:
     alone: tuple[Kernel, ...] = ()
     sums: Kernel | None = None
     pairs: Program | None = None
+
+    @property
+    def schedules(self) -> tuple[str, ...]:
+        """The ways in which its kernels cut time, the default one first."""
+        return (self.factorisation,) if self.factorisation in ("scan", "total") else ("fused", "split")
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Every kernel, in the order of their launch."""
+        sums = () if self.sums is None else (self.sums,)
+        first, last = self.alone[:1], self.alone[1:]
+        ahead = [k for k in self.backward if not k.reverse] if self.alone else []
+        return (*first, *sums, self.forward, *ahead, *last, *(k for k in self.backward if k not in ahead))
 
     @property
     def given(self) -> tuple[Node, ...]:

@@ -9,6 +9,7 @@ from .check import check_kernel, check_program
 from .fused import fused
 from .kernels import Plan
 from .scan import scan
+from .split import alone
 from .total import total
 
 SIZES = (16, 32, 64, 128)
@@ -30,24 +31,27 @@ def plan(derivation: Derivation) -> Plan:
     sizes = tuple(s for s in SIZES if not longest or s <= longest)
     default = LEVELS if derivation.factorisation == "tree" else min(PRODUCTS, max(sizes))
     forward, backward, epilogue = fused(program, adjoint)
-    for kernel in (forward, *backward):
-        check_kernel(kernel)
-    return Plan(program, adjoint, derivation.factorisation, sizes, default, longest, forward, backward, epilogue)
+    found = Plan(program, adjoint, derivation.factorisation, sizes, default, longest, forward, backward, epilogue,
+                 alone(program, adjoint, backward))
+    return _checked(found)
 
 
 def _scan_plan(program: Program, adjoint: Program) -> Plan:
-    alone, forward, backward, epilogue = scan(program, adjoint)
-    for kernel in (*alone, forward, *backward):
-        check_kernel(kernel)
-    return Plan(program, adjoint, "scan", SIZES, STEPS, 0, forward, backward, epilogue, alone)
+    runs, forward, backward, epilogue = scan(program, adjoint)
+    return _checked(Plan(program, adjoint, "scan", SIZES, STEPS, 0, forward, backward, epilogue, runs))
 
 
 def _total_plan(program: Program, adjoint: Program, pairs: Program) -> Plan:
     sums, forward, backward, epilogue = total(program, adjoint)
     check_program(pairs)
-    for kernel in (sums, forward, *backward):
+    found = Plan(program, adjoint, "total", SIZES, PRODUCTS, 0, forward, backward, epilogue, sums=sums, pairs=pairs)
+    return _checked(found)
+
+
+def _checked(found: Plan) -> Plan:
+    for kernel in found.kernels:
         check_kernel(kernel)
-    return Plan(program, adjoint, "total", SIZES, PRODUCTS, 0, forward, backward, epilogue, sums=sums, pairs=pairs)
+    return found
 
 
 def _longest_chunk(derivation: Derivation) -> int:

@@ -13,9 +13,10 @@ AXIS = {"m": "key channels", "v": "value channels"}
 
 
 SCHEDULES = {
-    "fused": "fused: the carried values stay in registers, nothing is added atomically",
-    "scan": "scan: chunks at once, tokens in turn; the state in registers, nothing is added atomically",
-    "total": "total: pieces of time at once, their sums added up in order, nothing is added atomically",
+    "fused": "fused: the carried values stay in registers, one program walks a whole sequence",
+    "split": "split: segments of time at once, after their starts were found by runs from nothing",
+    "scan": "scan: chunks at once, tokens in turn; the state in registers",
+    "total": "total: segments of time at once, their sums added up in order",
 }
 
 
@@ -24,11 +25,10 @@ def show_plan(plan: Plan) -> str:
     lines = [
         f"pair weights   {plan.factorisation}",
         f"chunk          {plan.chunk_size} rows by default; {', '.join(map(str, plan.chunk_sizes))} on request",
-        f"schedule       {SCHEDULES[plan.factorisation if plan.factorisation in SCHEDULES else 'fused']}",
+        *(f"schedule       {SCHEDULES[name]}" for name in plan.schedules),
     ]
-    sums = () if plan.sums is None else (plan.sums,)
-    for kernel in (*plan.alone, *sums, plan.forward, *plan.backward):
-        lines += ["", *_kernel(kernel, bool(plan.alone))]
+    for kernel in plan.kernels:
+        lines += ["", *_kernel(kernel, plan.factorisation == "scan")]
     if plan.epilogue.sums:
         lines += ["", "epilogue (torch)"]
         for node, stores in plan.epilogue.sums.items():
@@ -41,7 +41,7 @@ def show_plan(plan: Plan) -> str:
 def _kernel(kernel: Kernel, scan: bool) -> list[str]:
     carried = ", ".join(sorted(c.start.op.name for c in kernel.carries)) or "nothing"
     rows = [s for s in kernel.stores if not s.over_time]
-    unit, step, span = ("chunk", "token", "chunk's tokens") if scan else (kernel.stretch, "chunk", "chunks")
+    unit, step, span = ("chunk", "token", "chunk's tokens") if scan else ("segment", "chunk", "chunks")
     totals = ", ".join(n.op.name for n in kernel.totals)
     return [
         f"{kernel.name}: {kernel.purpose}",
@@ -51,7 +51,7 @@ def _kernel(kernel: Kernel, scan: bool) -> list[str]:
         *(f"        {line}" for line in _body(kernel)),
         *(f"        store {s.name}{' (one part per tile)' if s.kind == 'partial' else ''}" for s in rows),
         *(f"        {carry_equation(c)}" for c in (*kernel.carries, *kernel.sums)),
-        *(f"    store {c.start.op.name}, the piece's part" for c in kernel.sums),
+        *(f"    store {c.start.op.name}, the segment's part" for c in kernel.sums),
         *(f"    store {s.name}, summed over the {span}" for s in kernel.stores if s.over_time),
     ]
 

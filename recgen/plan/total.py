@@ -1,8 +1,8 @@
-"""The total schedule: what every token reads is a sum over the whole sequence, so time is cut into pieces.
+"""The total schedule: what every token reads is a sum over the whole sequence, so time is cut into segments.
 
-The slices are those of the fused schedule. Each kernel runs one program per piece, walks its chunks, and carries
-nothing from piece to piece: it loads the totals that it reads, and sums over its piece what it adds to other totals.
-A sequence's pieces are then added up, in their order, and the next kernel reads the result.
+The slices are those of the fused schedule. Each kernel runs one program per segment, walks its chunks, and carries
+nothing from one to the next: it loads the totals that it reads, and sums over its segment what it adds to other totals.
+A sequence's segments are then added up, in their order, and the next kernel reads the result.
 
     sums        what the tokens write
     forward     outputs from the totals
@@ -34,14 +34,14 @@ def total(program: Program, adjoint: Program) -> tuple[Kernel, Kernel, tuple[Ker
     given = given_values(program, adjoint)
     kept = tuple(dict.fromkeys((*given, *(n for k in backward for n in k.kept))))
 
-    def over_pieces(kernel: Kernel, kept: tuple[Node, ...], sums: tuple[Carry, ...] = ()) -> Kernel:
-        """The kernel on a piece of time: what was summed up before it loads, and it sums what is asked for."""
-        kernel = replace(kernel, reverse=False, carries=(), sums=sums, kept=kept, stores_ends=False, in_pieces=True)
+    def over_segments(kernel: Kernel, kept: tuple[Node, ...], sums: tuple[Carry, ...] = ()) -> Kernel:
+        """The kernel on a segment of time: what was summed up before it loads, and it sums what is asked for."""
+        kernel = replace(kernel, reverse=False, carries=(), sums=sums, kept=kept, stores_ends=False)
         used = set(kernel.nodes())
         totals = tuple(c.start for c in (*program.carries, *adjoint.carries) if c.start in used)
         return replace(kernel, kept=tuple(n for n in kept if n in used), totals=totals)
 
-    written = Kernel("_chunk_sums", "what the tokens of a piece write", "v", False, (), ())
+    written = Kernel("_chunk_sums", "what the tokens of a segment write", "v", False, (), ())
     outputs = replace(forward, purpose="outputs from the totals")
     kernels = []
     for k in backward:
@@ -49,5 +49,5 @@ def total(program: Program, adjoint: Program) -> tuple[Kernel, Kernel, tuple[Ker
         first = not kernels
         if first and (k.reverse, k.tile) != READS:
             raise PlanError(f"{name} would come before the totals of the gradients are known")
-        kernels.append(over_pieces(replace(k, name=name, purpose=purpose), kept, adjoint.carries if first else ()))
-    return over_pieces(written, given, program.carries), over_pieces(outputs, given), tuple(kernels), epilogue
+        kernels.append(over_segments(replace(k, name=name, purpose=purpose), kept, adjoint.carries if first else ()))
+    return over_segments(written, given, program.carries), over_segments(outputs, given), tuple(kernels), epilogue
