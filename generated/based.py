@@ -325,7 +325,7 @@ def _segment_ends(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -334,12 +334,12 @@ def _segment_ends(
     z = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -353,8 +353,8 @@ def _chunk_forward(
     v_ptr,
     S_ptr,
     z_ptr,
-    o_ptr,
     n_ptr,
+    o_ptr,
     S_end_ptr,
     z_end_ptr,
     cuts_ptr,
@@ -375,7 +375,7 @@ def _chunk_forward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -384,22 +384,22 @@ def _chunk_forward(
     z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
+        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        scores = tl.where(row[:, None] >= row[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
+        scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query, S, DOT, PRECISION)
         n = tl.sum(scores, 1) + tl.sum(query * z[None, :], 1)  # n[t] = Σ_i scores[t,i] + Σ_m query[t,m] z[m]
+        tl.store(n_ptr + at, n, mask=valid & (tile == 0))
         o = y / (n[:, None] + 1e-6)
         _store(o_ptr, at, channel, valid, channel_valid, V, o)
-        tl.store(n_ptr + at, n, mask=valid & (tile == 0))
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     if ENDS:
@@ -434,7 +434,7 @@ def _chunk_backward_query(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -443,21 +443,21 @@ def _chunk_backward_query(
     z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
+        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         # d_similarity[t,i] = d_scores[t,i] where i ≤ t
-        d_similarity = tl.where(row[:, None] >= row[None, :], d_scores, 0.0)
+        d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         # d_query[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c] + Σ_i d_similarity[t,i] key[i,m]
         d_query = (
@@ -493,7 +493,7 @@ def _segment_ends_backward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -503,16 +503,16 @@ def _segment_ends_backward(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
+        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        o = _load(o_ptr, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
         d_S = d_S + d_S_read
@@ -551,7 +551,7 @@ def _chunk_backward_key(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -561,29 +561,29 @@ def _chunk_backward_key(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
+        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         # d_similarity[t,i] = d_scores[t,i] where i ≤ t
-        d_similarity = tl.where(row[:, None] >= row[None, :], d_scores, 0.0)
+        d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
         d_key = (
             d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION) + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
         )
+        _store(d_key_features_rows_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
-        _store(d_key_features_rows_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S + d_S_read
         d_z = d_z + d_z_read
     if ENDS:
@@ -616,7 +616,7 @@ def _chunk_backward_value(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -625,22 +625,22 @@ def _chunk_backward_value(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
+        key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
-        key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         d_y = d_o / (n[:, None] + 1e-6)
+        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        scores = tl.where(row[:, None] >= row[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
+        scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
         # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
         d_value = _dot(key, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
-        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
+        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_S = d_S + d_S_read
 
 
@@ -879,8 +879,8 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, S, z):
             v,
             S_starts,
             z_starts,
-            o,
             n,
+            o,
             S_end,
             z_end,
         ),

@@ -486,7 +486,7 @@ def _segment_ends(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -495,23 +495,23 @@ def _segment_ends(
     log_total = tl.zeros([BM, BV], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
+        r = _load(r_ptr, at, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
         S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
         log_total += total[:, None] + total_2[None, :]
@@ -549,7 +549,7 @@ def _chunk_forward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -557,17 +557,16 @@ def _chunk_forward(
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
         query = q * scale
+        g = _load(g_ptr, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
+        r = _load(r_ptr, at, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
@@ -584,10 +583,11 @@ def _chunk_forward(
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
         pairs_all = tl.zeros([CHUNK, BV], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
             from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
@@ -647,7 +647,7 @@ def _chunk_backward_query(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -655,36 +655,36 @@ def _chunk_backward_query(
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        g = _load(g_ptr, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
+        r = _load(r_ptr, at, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
         decay_to_row_2 = tl.exp(prefix_2)
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         # d_query_decayed[t,m] = Σ_c decay_to_row_2[t,c] d_o[t,c] S[m,c]
         d_query_decayed = _dot(decay_to_row_2 * d_o, tl.trans(S), DOT, PRECISION)
         d_decay_to_row = query * d_query_decayed
         d_prefix = decay_to_row * d_decay_to_row
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
@@ -693,7 +693,7 @@ def _chunk_backward_query(
         d_log_decay_key_pairs_3 = tl.zeros([CHUNK, BM], tl.float32)
         d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
             from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
@@ -719,8 +719,6 @@ def _chunk_backward_query(
             d_log_decay_key_pairs_2 += d_from_middle
             d_log_decay_key_pairs_3 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
             d_query_pairs += decay_from_middle * d_query_weighted
-        d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None] + d_query_pairs
-        d_q = scale * d_query
         _store(
             d_log_decay_key_part_ptr,
             at,
@@ -730,6 +728,8 @@ def _chunk_backward_query(
             K,
             d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BM) + d_log_decay_key_pairs_2 + d_log_decay_key_pairs_3,
         )
+        d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None] + d_query_pairs
+        d_q = scale * d_query
         _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
 
@@ -762,7 +762,7 @@ def _chunk_backward_output(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -770,37 +770,26 @@ def _chunk_backward_output(
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         r = _load(r_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
         decay_to_row_2 = tl.exp(prefix_2)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
+        g = _load(g_ptr, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         # d_decay_to_row_2[t,c] = (Σ_m query_decayed[t,m] S[m,c]) d_o[t,c]
         d_decay_to_row_2 = _dot(query_decayed, S, DOT, PRECISION) * d_o
         d_prefix_2 = decay_to_row_2 * d_decay_to_row_2
-        total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
-        total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
-        suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
-        decay_to_end = tl.exp(suffix)
-        key_decayed = k * decay_to_end
-        suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
-        decay_to_end_2 = tl.exp(suffix_2)
-        value_decayed = v * decay_to_end_2
         _store(
             d_log_decay_value_part_ptr,
             at,
@@ -810,6 +799,17 @@ def _chunk_backward_output(
             V,
             d_prefix_2 + _tile_later(d_prefix_2, row, CHUNK, CHUNK, BV),
         )
+        total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
+        total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
+        suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
+        decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        key_decayed = k * decay_to_end
+        suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
+        decay_to_end_2 = tl.exp(suffix_2)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        value_decayed = v * decay_to_end_2
         S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
 
 
@@ -839,7 +839,7 @@ def _segment_ends_backward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -849,26 +849,26 @@ def _segment_ends_backward(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
+        r = _load(r_ptr, at, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
         decay_to_row_2 = tl.exp(prefix_2)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
         d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
         d_S = d_S * chunk_decay + d_S_read
@@ -911,7 +911,7 @@ def _chunk_backward_key(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -920,35 +920,34 @@ def _chunk_backward_key(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        d_log_decay_key_part = _load(d_log_decay_key_part_ptr, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
+        r = _load(r_ptr, at, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
         # d_key_decayed[t,m] = Σ_c d_S[m,c] value_decayed[t,c]
         d_key_decayed = _dot(value_decayed, tl.trans(d_S), DOT, PRECISION)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         d_suffix = decay_to_end * d_decay_to_end
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = d_S * S
         d_total = tl.sum(chunk_decay * d_chunk_decay, 1)  # d_total[m] = Σ_c chunk_decay[m,c] d_chunk_decay[m,c]
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
@@ -962,7 +961,7 @@ def _chunk_backward_key(
         d_log_decay_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
         d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ_key[j,m]
             to_middle = _tile_later(log_decay_key, row, 2**level, CHUNK, BM)
             decay_to_middle = tl.exp(to_middle)
@@ -987,6 +986,7 @@ def _chunk_backward_key(
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_log_decay_key_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
             d_key_pairs += decay_to_middle * d_key_weighted
+        d_log_decay_key_part = _load(d_log_decay_key_part_ptr, at, feature, valid, feature_valid, K)
         d_g = (
             (
                 _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM)
@@ -997,8 +997,8 @@ def _chunk_backward_key(
             * tl.sigmoid(-g)
             / 16
         )
-        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
         _store(d_g_ptr, at, feature, valid, feature_valid, K, d_g)
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
         _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay + d_S_read
     if ENDS:
@@ -1037,7 +1037,7 @@ def _chunk_backward_value(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -1046,33 +1046,31 @@ def _chunk_backward_value(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
         r = _load(r_ptr, at, channel, valid, channel_valid, V)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_log_decay_value_part = _load(d_log_decay_value_part_ptr, at, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
+        g = _load(g_ptr, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         d_value_decayed = _dot(key_decayed, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key_decayed[t,m]
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_decay_to_end_2 = v * d_value_decayed
         d_suffix_2 = decay_to_end_2 * d_decay_to_end_2
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = d_S * S
         d_total_2 = tl.sum(chunk_decay * d_chunk_decay, 0)  # d_total_2[c] = Σ_m chunk_decay[m,c] d_chunk_decay[m,c]
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
@@ -1082,6 +1080,7 @@ def _chunk_backward_value(
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
         d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
         d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
@@ -1089,7 +1088,7 @@ def _chunk_backward_value(
         d_log_decay_value_pairs_2 = tl.zeros([CHUNK, BV], tl.float32)
         d_log_decay_value_pairs_3 = tl.zeros([CHUNK, BV], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             # to_middle_2[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ_value[j,c]
             to_middle_2 = _tile_later(log_decay_value, row, 2**level, CHUNK, BV)
             decay_to_middle_2 = tl.exp(to_middle_2)
@@ -1121,6 +1120,8 @@ def _chunk_backward_value(
             d_log_decay_value_pairs_2 += _tile_later(d_from_middle_2, row, 2**level, CHUNK, BV)
             d_log_decay_value_pairs_3 += _tile_earlier(d_to_middle_2, row, 2**level, CHUNK, BV)
         d_value = decay_to_end_2 * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
+        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
+        d_log_decay_value_part = _load(d_log_decay_value_part_ptr, at, channel, valid, channel_valid, V)
         d_r = (
             (
                 _tile_earlier(d_suffix_2, row, CHUNK, CHUNK, BV)
@@ -1133,7 +1134,6 @@ def _chunk_backward_value(
             * tl.sigmoid(-r)
             / 16
         )
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
         _store(d_r_ptr, at, channel, valid, channel_valid, V, d_r)
         d_S = d_S * chunk_decay + d_S_read
 

@@ -406,7 +406,7 @@ def _segment_ends(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -415,18 +415,18 @@ def _segment_ends(
     log_total = tl.zeros([BV], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         g = _load(g_ptr, at, channel, valid, channel_valid, V)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -462,7 +462,7 @@ def _chunk_forward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -470,15 +470,14 @@ def _chunk_forward(
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        g = _load(g_ptr, at, channel, valid, channel_valid, V)
         query = q * scale
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        g = _load(g_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
@@ -487,10 +486,11 @@ def _chunk_forward(
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
         pairs_all = tl.zeros([CHUNK, BV], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
@@ -536,7 +536,7 @@ def _chunk_backward_query(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -544,18 +544,17 @@ def _chunk_backward_query(
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
-        g = _load(g_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        g = _load(g_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
@@ -564,7 +563,7 @@ def _chunk_backward_query(
         value_decayed = v * decay_to_end
         d_similarity_pairs = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
             from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
@@ -574,6 +573,7 @@ def _chunk_backward_query(
             # d_scores[s,t,i] = Σ_c decay_from_middle[s,t,c] d_o[t,c] value_weighted[s,i,c]
             d_scores = _dot(decay_from_middle * d_o, tl.trans(value_weighted), DOT, PRECISION)
             d_similarity_pairs += tl.where(siblings, d_scores, 0.0)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         # d_query[t,m] = Σ_c decay_to_row[t,c] d_o[t,c] S[m,c] + key[t,m] d_self_score[t]
         #              + Σ_i d_similarity_pairs[t,i] key[i,m]
         d_query = (
@@ -613,7 +613,7 @@ def _chunk_backward_output(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -621,25 +621,18 @@ def _chunk_backward_output(
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         g = _load(g_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_decay_to_row = _dot(query, S, DOT, PRECISION) * d_o  # d_decay_to_row[t,c] = (Σ_m query[t,m] S[m,c]) d_o[t,c]
         d_prefix = decay_to_row * d_decay_to_row
-        total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
-        chunk_decay = tl.exp(total)
-        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
-        decay_to_end = tl.exp(suffix)
-        value_decayed = v * decay_to_end
         _store(
             d_log_decay_part_ptr,
             at,
@@ -649,6 +642,13 @@ def _chunk_backward_output(
             V,
             d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BV),
         )
+        total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
+        chunk_decay = tl.exp(total)
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
+        decay_to_end = tl.exp(suffix)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        value_decayed = v * decay_to_end
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
 
 
@@ -677,7 +677,7 @@ def _segment_ends_backward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -687,18 +687,18 @@ def _segment_ends_backward(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         g = _load(g_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
         d_S = d_S * chunk_decay[None, :] + d_S_read
@@ -736,7 +736,7 @@ def _chunk_backward_key(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -745,18 +745,18 @@ def _chunk_backward_key(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         g = _load(g_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
@@ -766,7 +766,7 @@ def _chunk_backward_key(
         d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
         d_similarity_pairs = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
             from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
@@ -820,7 +820,7 @@ def _chunk_backward_value(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -829,32 +829,31 @@ def _chunk_backward_value(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
         g = _load(g_ptr, at, channel, valid, channel_valid, V)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_log_decay_part = _load(d_log_decay_part_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         d_value_decayed = _dot(k, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_decay_to_end = v * d_value_decayed
         d_suffix = decay_to_end * d_decay_to_end
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
         d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
@@ -862,7 +861,7 @@ def _chunk_backward_value(
         d_log_decay_pairs_2 = tl.zeros([CHUNK, BV], tl.float32)
         d_log_decay_pairs_3 = tl.zeros([CHUNK, BV], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
             decay_to_middle = tl.exp(to_middle)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
@@ -883,6 +882,8 @@ def _chunk_backward_value(
             d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BV)
             d_log_decay_pairs_3 += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BV)
         d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
+        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
+        d_log_decay_part = _load(d_log_decay_part_ptr, at, channel, valid, channel_valid, V)
         d_g = (
             (
                 _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV)
@@ -895,7 +896,6 @@ def _chunk_backward_value(
             * tl.sigmoid(-g)
             / 16
         )
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
         _store(d_g_ptr, at, channel, valid, channel_valid, V, d_g)
         d_S = d_S * chunk_decay[None, :] + d_S_read
 

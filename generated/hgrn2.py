@@ -412,7 +412,7 @@ def _segment_ends(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -421,11 +421,10 @@ def _segment_ends(
     log_total = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
@@ -433,6 +432,7 @@ def _segment_ends(
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -467,7 +467,7 @@ def _chunk_forward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -475,13 +475,12 @@ def _chunk_forward(
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         query = q * scale
+        g = _load(g_ptr, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
         self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
@@ -495,7 +494,7 @@ def _chunk_forward(
         key_decayed = key * decay_to_end
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
             from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
@@ -508,6 +507,7 @@ def _chunk_forward(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores_all[t,i] value[i,c] + self_score[t] value[t,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores_all, v, DOT, PRECISION) + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION)
         _store(o_ptr, at, channel, valid, channel_valid, V, y)
@@ -545,7 +545,7 @@ def _chunk_backward_query(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -553,22 +553,22 @@ def _chunk_backward_query(
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        g = _load(g_ptr, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         d_decay_to_row = query * d_query_decayed
         d_prefix = decay_to_row * d_decay_to_row
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
@@ -581,7 +581,7 @@ def _chunk_backward_query(
         d_log_decay_pairs_3 = tl.zeros([CHUNK, BM], tl.float32)
         d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
             from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
@@ -597,8 +597,6 @@ def _chunk_backward_query(
             d_log_decay_pairs_2 += d_from_middle
             d_log_decay_pairs_3 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
             d_query_pairs += decay_from_middle * d_query_weighted
-        d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None] + d_query_pairs
-        d_q = scale * d_query
         _store(
             d_log_decay_part_ptr,
             at,
@@ -608,6 +606,8 @@ def _chunk_backward_query(
             K,
             d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BM) + d_log_decay_pairs_2 + d_log_decay_pairs_3,
         )
+        d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None] + d_query_pairs
+        d_q = scale * d_query
         _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
 
@@ -637,7 +637,7 @@ def _segment_ends_backward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -647,19 +647,19 @@ def _segment_ends_backward(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay[:, None] + d_S_read
         log_total += total
@@ -698,7 +698,7 @@ def _chunk_backward_key(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -707,21 +707,19 @@ def _chunk_backward_key(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_log_decay_part = _load(d_log_decay_part_ptr, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
@@ -729,6 +727,7 @@ def _chunk_backward_key(
         d_suffix = decay_to_end * d_decay_to_end
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
@@ -738,7 +737,7 @@ def _chunk_backward_key(
         d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
         d_log_decay_pairs = tl.zeros([CHUNK, BM], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
             decay_to_middle = tl.exp(to_middle)
             # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
@@ -754,6 +753,7 @@ def _chunk_backward_key(
             d_key_pairs += decay_to_middle * d_key_weighted
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
+        d_log_decay_part = _load(d_log_decay_part_ptr, at, feature, valid, feature_valid, K)
         d_g = -d_key * tl.sigmoid(-g) * tl.sigmoid(g) + (
             _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part
         ) * tl.sigmoid(-g)
@@ -789,7 +789,7 @@ def _chunk_backward_value(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -798,17 +798,16 @@ def _chunk_backward_value(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
@@ -816,10 +815,11 @@ def _chunk_backward_value(
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
             from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)

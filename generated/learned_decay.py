@@ -315,7 +315,7 @@ def _segment_ends(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -326,17 +326,18 @@ def _segment_ends(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end[:, None]
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -371,7 +372,7 @@ def _chunk_forward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -381,24 +382,26 @@ def _chunk_forward(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         query = q * scale
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
-        scores = tl.where(row[:, None] >= row[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
+        _store(o_ptr, at, channel, valid, channel_valid, V, y)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -406,7 +409,6 @@ def _chunk_forward(
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end[:, None]
-        _store(o_ptr, at, channel, valid, channel_valid, V, y)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -442,7 +444,7 @@ def _chunk_backward_query(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -453,32 +455,34 @@ def _chunk_backward_query(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
         d_prefix = decay_to_row * d_decay_to_row
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
-            row[:, None] >= row[None, :], d_scores, 0.0
+            time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = pair_decay * d_weighted
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         # d_query[t,m] = decay_to_row[t] d_query_decayed[t,m] + Σ_i d_similarity[t,i] key[i,m]
         d_query = decay_to_row[:, None] * d_query_decayed + _dot(d_similarity, k, DOT, PRECISION)
         d_q = scale * d_query
+        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -487,7 +491,6 @@ def _chunk_backward_query(
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end[:, None]
         d_log_decay_forward += tl.sum(rows_through * d_prefix, 0)
-        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
     tl.store(d_log_decay_forward_ptr + ((tile * segments + segment) * H + head) + tl.arange(0, 1), d_log_decay_forward)
 
@@ -517,7 +520,7 @@ def _segment_ends_backward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -529,18 +532,19 @@ def _segment_ends_backward(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
         log_total += total
@@ -580,7 +584,7 @@ def _chunk_backward_key(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -592,39 +596,41 @@ def _chunk_backward_key(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         d_suffix = decay_to_end * d_decay_to_end
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(tl.sum(d_S * S, 0), 0)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
-            row[:, None] >= row[None, :], d_scores, 0.0
+            time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_pair_decay = similarity * d_weighted
         d_between = pair_decay * d_pair_decay
         d_similarity = pair_decay * d_weighted
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
@@ -633,7 +639,6 @@ def _chunk_backward_key(
         d_log_decay_reverse += (
             tl.sum(rows_later * d_suffix, 0) + rows_total * d_total + tl.sum(tl.sum(rows_between * d_between, 1), 0)
         )
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay + d_S_read
     tl.store(d_log_decay_reverse_ptr + ((tile * segments + segment) * H + head) + tl.arange(0, 1), d_log_decay_reverse)
     if ENDS:
@@ -666,7 +671,7 @@ def _chunk_backward_value(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -677,24 +682,26 @@ def _chunk_backward_value(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end[:, None]
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
-        scores = tl.where(row[:, None] >= row[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
         d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
+        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -703,7 +710,6 @@ def _chunk_backward_value(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S * chunk_decay + d_S_read
 
 

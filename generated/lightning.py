@@ -306,7 +306,7 @@ def _segment_ends(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -317,17 +317,18 @@ def _segment_ends(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end[:, None]
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -362,7 +363,7 @@ def _chunk_forward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -372,24 +373,26 @@ def _chunk_forward(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         query = q * scale
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
-        scores = tl.where(row[:, None] >= row[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
+        _store(o_ptr, at, channel, valid, channel_valid, V, y)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -397,7 +400,6 @@ def _chunk_forward(
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end[:, None]
-        _store(o_ptr, at, channel, valid, channel_valid, V, y)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -429,7 +431,7 @@ def _chunk_backward_query(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -439,26 +441,28 @@ def _chunk_backward_query(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
-            row[:, None] >= row[None, :], d_scores, 0.0
+            time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = pair_decay * d_weighted
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         # d_query[t,m] = decay_to_row[t] d_query_decayed[t,m] + Σ_i d_similarity[t,i] key[i,m]
         d_query = decay_to_row[:, None] * d_query_decayed + _dot(d_similarity, k, DOT, PRECISION)
         d_q = scale * d_query
+        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -466,7 +470,6 @@ def _chunk_backward_query(
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end[:, None]
-        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
 
 
@@ -495,7 +498,7 @@ def _segment_ends_backward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -507,18 +510,19 @@ def _segment_ends_backward(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
         log_total += total
@@ -554,7 +558,7 @@ def _chunk_backward_key(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -565,26 +569,28 @@ def _chunk_backward_key(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
-            row[:, None] >= row[None, :], d_scores, 0.0
+            time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = pair_decay * d_weighted
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -593,7 +599,6 @@ def _chunk_backward_key(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -625,7 +630,7 @@ def _chunk_backward_value(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -636,24 +641,26 @@ def _chunk_backward_value(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end[:, None]
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
-        scores = tl.where(row[:, None] >= row[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
         d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
+        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -662,7 +669,6 @@ def _chunk_backward_value(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S * chunk_decay + d_S_read
 
 

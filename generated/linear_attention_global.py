@@ -260,7 +260,7 @@ def _chunk_sums(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -269,12 +269,12 @@ def _chunk_sums(
     z = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     _store(S_parts_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -287,8 +287,8 @@ def _chunk_forward(
     owners_ptr,
     S_ptr,
     z_ptr,
-    o_ptr,
     n_ptr,
+    o_ptr,
     cuts_ptr,
     scale,
     H,
@@ -308,7 +308,7 @@ def _chunk_forward(
     segment = program // TILES // H
     sequence = tl.load(owners_ptr + segment)
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -317,18 +317,18 @@ def _chunk_forward(
     z = tl.load(z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
         y = _dot(query, S, DOT, PRECISION)  # y[t,c] = Σ_m query[t,m] S[m,c]
         n = tl.sum(query * z[None, :], 1)  # n[t] = Σ_m query[t,m] z[m]
+        tl.store(n_ptr + at, n, mask=valid & (tile == 0))
         o = y / (n[:, None] + 1e-6)
         _store(o_ptr, at, channel, valid, channel_valid, V, o)
-        tl.store(n_ptr + at, n, mask=valid & (tile == 0))
 
 
 @_kernel
@@ -362,7 +362,7 @@ def _chunk_backward_query(
     segment = program // TILES // H
     sequence = tl.load(owners_ptr + segment)
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -373,24 +373,24 @@ def _chunk_backward_query(
     d_z = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
         # d_query[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c]
         d_query = d_n[:, None] * z[None, :] + _dot(d_y, tl.trans(S), DOT, PRECISION)
         d_q = scale * d_query * tl.exp(_minimum(q, 0.0))
+        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
         d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
-        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         d_S = d_S + d_S_read
         d_z = d_z + d_z_read
     _store(d_S_parts_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -423,7 +423,7 @@ def _chunk_backward_key(
     segment = program // TILES // H
     sequence = tl.load(owners_ptr + segment)
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -432,12 +432,12 @@ def _chunk_backward_key(
     d_z = tl.load(d_z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_key = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         d_k = d_key * tl.exp(_minimum(k, 0.0))
         _store(d_k_ptr, at, feature, valid, feature_valid, K, d_k)
 
@@ -466,7 +466,7 @@ def _chunk_backward_value(
     segment = program // TILES // H
     sequence = tl.load(owners_ptr + segment)
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -474,9 +474,9 @@ def _chunk_backward_value(
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
         d_value = _dot(key, d_S, DOT, PRECISION)  # d_value[t,c] = Σ_m d_S[m,c] key[t,m]
@@ -624,8 +624,8 @@ def _launch_forward(size, offsets, scale, q, k, v):
             grid.owners,
             S,
             z,
-            o,
             n,
+            o,
         ),
         (scale,),
         CHUNK=size,

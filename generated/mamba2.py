@@ -400,7 +400,7 @@ def _segment_ends(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -411,19 +411,19 @@ def _segment_ends(
     log_total = 0.0
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        B = _load(B_ptr, at, feature, valid, feature_valid, K)
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
+        B = _load(B_ptr, at, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
-        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
+        x = _load(x_ptr, at, channel, valid, channel_valid, V)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -461,7 +461,7 @@ def _chunk_forward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -472,34 +472,34 @@ def _chunk_forward(
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         x = _load(x_ptr, at, channel, valid, channel_valid, V)
+        skip = D * x
         C = _load(C_ptr, at, feature, valid, feature_valid, K)
+        query = C * scale
         B = _load(B_ptr, at, feature, valid, feature_valid, K)
         dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        skip = D * x
-        query = C * scale
         key = B * _softplus(dt[:, None] + dt_bias)
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
-        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
-        scores = tl.where(row[:, None] >= row[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, x, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
         o = skip + y
+        _store(o_ptr, at, channel, valid, channel_valid, V, o)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        _store(o_ptr, at, channel, valid, channel_valid, V, o)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -537,7 +537,7 @@ def _chunk_backward_query(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -547,41 +547,43 @@ def _chunk_backward_query(
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
-        dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        C = _load(C_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
-        B = _load(B_ptr, at, feature, valid, feature_valid, K)
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
-        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
+        C = _load(C_ptr, at, feature, valid, feature_valid, K)
         query = C * scale
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
         d_prefix = decay_to_row * d_decay_to_row
-        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        tl.store(
+            d_log_decay_forward_ptr + tile * rows * H + at, d_prefix + _tile_later_rows(d_prefix, time), mask=valid
+        )
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
+        x = _load(x_ptr, at, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
-            row[:, None] >= row[None, :], d_scores, 0.0
+            time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = pair_decay * d_weighted
+        B = _load(B_ptr, at, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         # d_query[t,m] = decay_to_row[t] d_query_decayed[t,m] + Σ_i d_similarity[t,i] key[i,m]
         d_query = decay_to_row[:, None] * d_query_decayed + _dot(d_similarity, key, DOT, PRECISION)
         d_C = scale * d_query
+        _store(d_C_ptr, at, feature, valid, feature_valid, K, d_C)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        tl.store(d_log_decay_forward_ptr + tile * rows * H + at, d_prefix + _tile_later_rows(d_prefix, row), mask=valid)
-        _store(d_C_ptr, at, feature, valid, feature_valid, K, d_C)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
 
 
@@ -612,7 +614,7 @@ def _segment_ends_backward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -624,19 +626,19 @@ def _segment_ends_backward(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        C = _load(C_ptr, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
+        C = _load(C_ptr, at, feature, valid, feature_valid, K)
         query = C * scale
-        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
         log_total += total
@@ -656,8 +658,8 @@ def _chunk_backward_key(
     d_o_ptr,
     d_S_ptr,
     d_log_decay_reverse_ptr,
-    d_B_ptr,
     d_key_rows_ptr,
+    d_B_ptr,
     d_S_end_ptr,
     cuts_ptr,
     scale,
@@ -679,7 +681,7 @@ def _chunk_backward_key(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -690,52 +692,52 @@ def _chunk_backward_key(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
         dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        B = _load(B_ptr, at, feature, valid, feature_valid, K)
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        C = _load(C_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
-        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
+        B = _load(B_ptr, at, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
+        x = _load(x_ptr, at, channel, valid, channel_valid, V)
         d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         d_suffix = decay_to_end * d_decay_to_end
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(tl.sum(d_S * S, 0), 0)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
-        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
+        C = _load(C_ptr, at, feature, valid, feature_valid, K)
         query = C * scale
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
-            row[:, None] >= row[None, :], d_scores, 0.0
+            time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_pair_decay = similarity * d_weighted
         d_between = pair_decay * d_pair_decay
+        tl.store(
+            d_log_decay_reverse_ptr + tile * rows * H + at,
+            _tile_earlier_rows(d_suffix, time) + d_total + _tile_rectangle(d_between, time),
+            mask=valid,
+        )
         d_similarity = pair_decay * d_weighted
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        _store(d_key_rows_ptr, at, feature, valid, feature_valid, K, d_key)
         d_B = d_key * _softplus(dt[:, None] + dt_bias)
-        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        _store(d_B_ptr, at, feature, valid, feature_valid, K, d_B)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        tl.store(
-            d_log_decay_reverse_ptr + tile * rows * H + at,
-            _tile_earlier_rows(d_suffix, row) + d_total + _tile_rectangle(d_between, row),
-            mask=valid,
-        )
-        _store(d_B_ptr, at, feature, valid, feature_valid, K, d_B)
-        _store(d_key_rows_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -770,7 +772,7 @@ def _chunk_backward_value(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -782,34 +784,34 @@ def _chunk_backward_value(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         B = _load(B_ptr, at, feature, valid, feature_valid, K)
         dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        C = _load(C_ptr, at, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
-        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
+        C = _load(C_ptr, at, feature, valid, feature_valid, K)
         query = C * scale
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
-        scores = tl.where(row[:, None] >= row[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
         d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
         d_x = d_value + D * d_o
+        _store(d_x_ptr, at, channel, valid, channel_valid, V, d_x)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        _store(d_x_ptr, at, channel, valid, channel_valid, V, d_x)
         d_S = d_S * chunk_decay + d_S_read
 
 
@@ -1159,8 +1161,8 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
             d_o,
             d_S_starts,
             d_log_decay_reverse,
-            d_B,
             d_key_rows,
+            d_B,
             d_S_end,
         ),
         (

@@ -488,7 +488,7 @@ def _segment_ends(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -498,26 +498,26 @@ def _segment_ends(
     log_total = 0.0
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
+        i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
             0.0,
         )
-        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         z = z * chunk_decay + tl.sum(key_decayed, 0)
         log_total += total
@@ -537,8 +537,8 @@ def _chunk_forward(
     v_ptr,
     S_ptr,
     z_ptr,
-    o_ptr,
     n_ptr,
+    o_ptr,
     S_end_ptr,
     z_end_ptr,
     cuts_ptr,
@@ -560,7 +560,7 @@ def _chunk_forward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -569,44 +569,44 @@ def _chunk_forward(
     z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        log_unit = _maximum(-maximum, -60.0)
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        query = q * scale
         i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        log_unit = _maximum(-maximum, -60.0)
-        query = q * scale
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
             0.0,
         )
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
-        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
-        scores = tl.where(row[:, None] >= row[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
         # n[t] = Σ_i scores[t,i] + Σ_m query_decayed[t,m] z[m]
         n = tl.sum(scores, 1) + tl.sum(query_decayed * z[None, :], 1)
+        tl.store(n_ptr + at, n, mask=valid & (tile == 0))
         o = y / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
+        _store(o_ptr, at, channel, valid, channel_valid, V, o)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        _store(o_ptr, at, channel, valid, channel_valid, V, o)
-        tl.store(n_ptr + at, n, mask=valid & (tile == 0))
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         z = z * chunk_decay + tl.sum(key_decayed, 0)
     if ENDS:
@@ -651,7 +651,7 @@ def _chunk_backward_query(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -660,27 +660,24 @@ def _chunk_backward_query(
     z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
+        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        tl.store(z_edges_ptr + (slot * H + head) * K + feature, z, mask=feature_valid)
         f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        decay_to_row = tl.exp(prefix)
         q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        query = q * scale
         maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        log_unit = _maximum(-maximum, -60.0)
         n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        tl.store(z_edges_ptr + (slot * H + head) * K + feature, z, mask=feature_valid)
-        log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
-        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
-        decay_to_row = tl.exp(prefix)
-        query = q * scale
-        log_unit = _maximum(-maximum, -60.0)
         d_n = tl.sum(
             -o
             * d_o
@@ -693,12 +690,14 @@ def _chunk_backward_query(
             / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None])),
             1,
         )
+        i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
         # d_query_decayed[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c]
         d_query_decayed = d_n[:, None] * z[None, :] + _dot(d_y, tl.trans(S), DOT, PRECISION)
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
         d_prefix = decay_to_row * d_decay_to_row
-        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
@@ -706,29 +705,30 @@ def _chunk_backward_query(
             0.0,
         )
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         d_weighted = tl.where(
-            row[:, None] >= row[None, :], d_scores, 0.0
+            time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_pair_decay = similarity * d_weighted
         d_between = pair_decay * d_pair_decay
+        tl.store(
+            d_log_decay_forward_ptr + tile * rows * H + at,
+            d_prefix + _tile_later_rows(d_prefix, time) + _tile_rectangle(d_between, time),
+            mask=valid,
+        )
         d_similarity = pair_decay * d_weighted
         # d_query[t,m] = decay_to_row[t] d_query_decayed[t,m] + Σ_i d_similarity[t,i] key[i,m]
         d_query = decay_to_row[:, None] * d_query_decayed + _dot(d_similarity, key, DOT, PRECISION)
         d_q = scale * d_query
+        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        tl.store(
-            d_log_decay_forward_ptr + tile * rows * H + at,
-            d_prefix + _tile_later_rows(d_prefix, row) + _tile_rectangle(d_between, row),
-            mask=valid,
-        )
-        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         z = z * chunk_decay + tl.sum(key_decayed, 0)
 
@@ -763,7 +763,7 @@ def _segment_ends_backward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -774,26 +774,26 @@ def _segment_ends_backward(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
+        maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
         log_unit = _maximum(-maximum, -60.0)
+        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
-        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
+        o = _load(o_ptr, at, channel, valid, channel_valid, V)
         d_n = tl.sum(
             -o
             * d_o
@@ -856,7 +856,7 @@ def _chunk_backward_key(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -866,42 +866,44 @@ def _chunk_backward_key(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
         f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
+        decay_to_end = tl.exp(suffix)
         i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid, other=0.0)
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
-        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
-        decay_to_end = tl.exp(suffix)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
             0.0,
         )
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         # d_key_decayed[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
         d_key_decayed = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)
         d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         d_suffix = decay_to_end * d_decay_to_end
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid, other=0.0)
         # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
         d_chunk_decay = tl.sum(tl.sum(d_S * S, 0), 0) + tl.sum(d_z * z, 0)
         d_total = chunk_decay * d_chunk_decay
-        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        tl.store(
+            d_log_decay_reverse_ptr + tile * rows * H + at, _tile_earlier_rows(d_suffix, time) + d_total, mask=valid
+        )
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         log_unit = _maximum(-maximum, -60.0)
+        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        o = _load(o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_n = tl.sum(
             -o
             * d_o
@@ -914,28 +916,26 @@ def _chunk_backward_key(
             / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None])),
             1,
         )
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         d_weighted = tl.where(
-            row[:, None] >= row[None, :], d_scores, 0.0
+            time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = pair_decay * d_weighted
         query = q * scale
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        _store(d_key_rows_ptr, at, feature, valid, feature_valid, K, d_key)
         d_k = d_key * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None])
-        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_k)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
         d_z_read = tl.sum(d_n[:, None] * query_decayed, 0)  # d_z_read[m] = Σ_t d_n[t] query_decayed[t,m]
-        tl.store(
-            d_log_decay_reverse_ptr + tile * rows * H + at, _tile_earlier_rows(d_suffix, row) + d_total, mask=valid
-        )
-        _store(d_key_rows_ptr, at, feature, valid, feature_valid, K, d_key)
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_k)
         d_S = d_S * chunk_decay + d_S_read
         d_z = d_z * chunk_decay + d_z_read
     if ENDS:
@@ -973,7 +973,7 @@ def _chunk_backward_value(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -982,43 +982,43 @@ def _chunk_backward_value(
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
-        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
         k = _load(k_ptr, at, feature, valid, feature_valid, K)
         maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
             0.0,
         )
+        f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
-        suffix = _tile_later_rows(log_decay, row)  # suffix[t] = Σ_{j>t} ℓ[j]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
         log_unit = _maximum(-maximum, -60.0)
+        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
+        q = _load(q_ptr, at, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
-        scores = tl.where(row[:, None] >= row[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_y[j,c] scores[j,t]
         d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
+        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        prefix = log_decay + _tile_earlier_rows(log_decay, row)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S * chunk_decay + d_S_read
 
 
@@ -1258,8 +1258,8 @@ def _launch_forward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, 
             v,
             S_starts,
             z_starts,
-            o,
             n,
+            o,
             S_end,
             z_end,
         ),

@@ -384,7 +384,7 @@ def _segment_ends(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -395,17 +395,18 @@ def _segment_ends(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -442,7 +443,7 @@ def _chunk_forward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -453,12 +454,12 @@ def _chunk_forward(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         r = _load(r_ptr, at, feature, valid, feature_valid, K)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         query = r * scale
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
         prefix = log_decay[None, :] * rows_earlier_2[:, None]
@@ -473,7 +474,7 @@ def _chunk_forward(
         key_decayed = k * decay_to_end
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             rows_earlier = (row % 2**level).to(tl.float32)  # rows_earlier[s,t] = #{j<t,j∈B_s(t)}
             from_middle = log_decay[None, :] * rows_earlier[:, None]
             decay_from_middle = tl.exp(from_middle)
@@ -487,6 +488,7 @@ def _chunk_forward(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores_all[t,i] value[i,c] + self_score[t] value[t,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores_all, v, DOT, PRECISION) + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION)
         _store(o_ptr, at, channel, valid, channel_valid, V, y)
@@ -527,7 +529,7 @@ def _chunk_backward_query(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -540,21 +542,21 @@ def _chunk_backward_query(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
         prefix = log_decay[None, :] * rows_earlier_2[:, None]
         decay_to_row = tl.exp(prefix)
+        r = _load(r_ptr, at, feature, valid, feature_valid, K)
         query = r * scale
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         d_decay_to_row = query * d_query_decayed
         d_prefix = decay_to_row * d_decay_to_row
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
@@ -563,11 +565,12 @@ def _chunk_backward_query(
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         sum_of_rows_earlier = tl.zeros([CHUNK, BM], tl.float32)
         d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             rows_earlier = (row % 2**level).to(tl.float32)  # rows_earlier[s,t] = #{j<t,j∈B_s(t)}
             from_middle = log_decay[None, :] * rows_earlier[:, None]
             decay_from_middle = tl.exp(from_middle)
@@ -585,9 +588,9 @@ def _chunk_backward_query(
             d_query_pairs += decay_from_middle * d_query_weighted
         d_query = decay_to_row * d_query_decayed + u[None, :] * k * d_self_score[:, None] + d_query_pairs
         d_r = scale * d_query
+        _store(d_r_ptr, at, feature, valid, feature_valid, K, d_r)
         d_log_decay_forward += tl.sum(rows_earlier_2[:, None] * d_prefix, 0) + tl.sum(sum_of_rows_earlier, 0)
         d_u_forward += tl.sum(k * query * d_self_score[:, None], 0)
-        _store(d_r_ptr, at, feature, valid, feature_valid, K, d_r)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
     tl.store(d_log_decay_forward_ptr + (segment * H + head) * K + feature, d_log_decay_forward, mask=feature_valid)
     tl.store(d_u_forward_ptr + (segment * H + head) * K + feature, d_u_forward, mask=feature_valid)
@@ -618,7 +621,7 @@ def _segment_ends_backward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -630,18 +633,19 @@ def _segment_ends_backward(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
+        r = _load(r_ptr, at, feature, valid, feature_valid, K)
         query = r * scale
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
         prefix = log_decay[None, :] * rows_earlier_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay[:, None] + d_S_read
         log_total += total
@@ -682,7 +686,7 @@ def _chunk_backward_key(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -695,26 +699,27 @@ def _chunk_backward_key(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
+        v = _load(v_ptr, at, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         d_suffix = decay_to_end * d_decay_to_end
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        r = _load(r_ptr, at, feature, valid, feature_valid, K)
         query = r * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
@@ -725,7 +730,7 @@ def _chunk_backward_key(
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
         d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             rows_later = (2**level - 1 - row % 2**level).to(tl.float32)  # rows_later[s,t] = #{j>t,j∈B_s(t)}
             to_middle = log_decay[None, :] * rows_later[:, None]
             decay_to_middle = tl.exp(to_middle)
@@ -742,10 +747,10 @@ def _chunk_backward_key(
             sum_of_rows_later += rows_later[:, None] * d_to_middle
             d_key_pairs += decay_to_middle * d_key_weighted
         d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None] + d_key_pairs
+        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
         d_log_decay_reverse += (
             tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)
         )
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay[:, None] + d_S_read
     tl.store(d_log_decay_reverse_ptr + (segment * H + head) * K + feature, d_log_decay_reverse, mask=feature_valid)
     if ENDS:
@@ -780,7 +785,7 @@ def _chunk_backward_value(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -792,15 +797,15 @@ def _chunk_backward_value(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
+        r = _load(r_ptr, at, feature, valid, feature_valid, K)
         query = r * scale
         self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
@@ -810,10 +815,11 @@ def _chunk_backward_value(
         prefix = log_decay[None, :] * rows_earlier_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             rows_earlier = (row % 2**level).to(tl.float32)  # rows_earlier[s,t] = #{j<t,j∈B_s(t)}
             from_middle = log_decay[None, :] * rows_earlier[:, None]
             decay_from_middle = tl.exp(from_middle)

@@ -531,7 +531,7 @@ def _segment_ends(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -542,18 +542,19 @@ def _segment_ends(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
+        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
+        x = _load(x_ptr, at, channel, valid, channel_valid, V)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -589,7 +590,7 @@ def _chunk_forward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -600,13 +601,14 @@ def _chunk_forward(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         x = _load(x_ptr, at, channel, valid, channel_valid, V)
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
         skip = D * x
+        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
+        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         rows_through_2 = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through_2[t] = #{j≤t}
@@ -622,7 +624,7 @@ def _chunk_forward(
         key_decayed = key * decay_to_end
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             rows_through = (row % 2**level + 1).to(tl.float32)  # rows_through[s,t] = #{j≤t,j∈B_s(t)}
             from_middle = log_decay[None, :] * rows_through[:, None]
             decay_from_middle = tl.exp(from_middle)
@@ -674,7 +676,7 @@ def _chunk_backward_query(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -685,22 +687,23 @@ def _chunk_backward_query(
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         rows_through_2 = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through_2[t] = #{j≤t}
         prefix = log_decay[None, :] * rows_through_2[:, None]
         decay_to_row = tl.exp(prefix)
+        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         d_decay_to_row = query * d_query_decayed
         d_prefix = decay_to_row * d_decay_to_row
+        x = _load(x_ptr, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         d_self_score = tl.sum(x * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
@@ -713,7 +716,7 @@ def _chunk_backward_query(
         sum_of_rows_through = tl.zeros([CHUNK, BM], tl.float32)
         d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             rows_through = (row % 2**level + 1).to(tl.float32)  # rows_through[s,t] = #{j≤t,j∈B_s(t)}
             from_middle = log_decay[None, :] * rows_through[:, None]
             decay_from_middle = tl.exp(from_middle)
@@ -730,8 +733,8 @@ def _chunk_backward_query(
             sum_of_rows_through += rows_through[:, None] * d_from_middle
             d_query_pairs += decay_from_middle * d_query_weighted
         d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None] + d_query_pairs
-        d_log_decay_forward += tl.sum(rows_through_2[:, None] * d_prefix, 0) + tl.sum(sum_of_rows_through, 0)
         _store(d_query_features_rows_ptr, at, feature, valid, feature_valid, K, d_query)
+        d_log_decay_forward += tl.sum(rows_through_2[:, None] * d_prefix, 0) + tl.sum(sum_of_rows_through, 0)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
     tl.store(d_log_decay_forward_ptr + (segment * H + head) * K + feature, d_log_decay_forward, mask=feature_valid)
 
@@ -760,7 +763,7 @@ def _segment_ends_backward(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -772,18 +775,19 @@ def _segment_ends_backward(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
+        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         rows_through_2 = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through_2[t] = #{j≤t}
         prefix = log_decay[None, :] * rows_through_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay[:, None] + d_S_read
         log_total += total
@@ -822,7 +826,7 @@ def _chunk_backward_key(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
@@ -834,27 +838,28 @@ def _chunk_backward_key(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         slot = first // CHUNK + segment + chunk
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
+        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
+        x = _load(x_ptr, at, channel, valid, channel_valid, V)
         d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         d_decay_to_end = key * d_key_decayed
         d_suffix = decay_to_end * d_decay_to_end
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         d_self_score = tl.sum(x * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         rows_through_2 = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through_2[t] = #{j≤t}
@@ -865,7 +870,7 @@ def _chunk_backward_key(
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
         d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             rows_later = (2**level - 1 - row % 2**level).to(tl.float32)  # rows_later[s,t] = #{j>t,j∈B_s(t)}
             to_middle = log_decay[None, :] * rows_later[:, None]
             decay_to_middle = tl.exp(to_middle)
@@ -882,10 +887,10 @@ def _chunk_backward_key(
             sum_of_rows_later += rows_later[:, None] * d_to_middle
             d_key_pairs += decay_to_middle * d_key_weighted
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
+        _store(d_key_features_rows_ptr, at, feature, valid, feature_valid, K, d_key)
         d_log_decay_reverse += (
             tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)
         )
-        _store(d_key_features_rows_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay[:, None] + d_S_read
     tl.store(d_log_decay_reverse_ptr + (segment * H + head) * K + feature, d_log_decay_reverse, mask=feature_valid)
     if ENDS:
@@ -919,7 +924,7 @@ def _chunk_backward_value(
     head = program // TILES % H
     segment = program // TILES // H
     first = tl.load(cuts_ptr + segment)
-    length = tl.load(cuts_ptr + segment + 1) - first
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
@@ -931,16 +936,16 @@ def _chunk_backward_value(
     for back in range(chunks):
         chunk = chunks - 1 - back
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
-        valid = row < rows_here
-        at = (first + chunk * CHUNK + row) * H + head
+        time = chunk * CHUNK + row
+        valid = time < length
+        at = (first + time) * H + head
         key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
+        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
@@ -950,10 +955,11 @@ def _chunk_backward_value(
         prefix = log_decay[None, :] * rows_through_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
-            siblings = _tile_siblings(row, 2**level)
+            siblings = _tile_siblings(time, 2**level)
             rows_through = (row % 2**level + 1).to(tl.float32)  # rows_through[s,t] = #{j≤t,j∈B_s(t)}
             from_middle = log_decay[None, :] * rows_through[:, None]
             decay_from_middle = tl.exp(from_middle)

@@ -61,6 +61,7 @@ class KernelContext:
     states: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
     totals: bool = False
+    counts: bool = False
 
 
 def kernel_contexts(
@@ -98,7 +99,7 @@ def _context(text: KernelText) -> KernelContext:
     arguments = [*text.pointers, "cuts_ptr", *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
     return KernelContext(
         k.name, k.purpose, k.tile, k.reverse, arguments, text.before, text.inside, text.after, text.edges,
-        ends=text.ends, totals=bool(k.totals)
+        ends=text.ends, totals=bool(k.totals), counts=text.counts
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from recgen.algebra.operations import Leaf, Mask, Rows, Unrows
-from recgen.algebra.program import Carry, Node
+from recgen.algebra.program import Carry, Node, topological
 from recgen.algebra.scan import log_decay_of
 from recgen.plan.kernels import Kernel, Store
 from recgen.plan.order import Compute, statements
@@ -92,10 +92,13 @@ class _Writer:
         self.names.set(sizes_as_numbers(self.nodes))
         self.text = TritonText(self.names)
         self.out = KernelText(kernel)
+        self.loads: dict[Node, str] = {}  # what no statement has needed yet
+        self.computed: set[Node] = set()
+        self.waiting = [s for s in kernel.stores if not s.over_time]
 
     def write(self) -> KernelText:
         k, out = self.kernel, self.out
-        loaded = self._load_leaves()
+        loaded = self._find_loads()
         self._carried_in()
         self._totals_in()
         accumulated = [s for s in k.stores if s.over_time]
@@ -103,13 +106,12 @@ class _Writer:
             out.before.append(f"{s.name} = {_zeros(s.node.axes)}")
         self._store_edges()
         self._statements(loaded)
-        for s in k.stores:
-            if s.over_time:
-                out.inside.append(f"{s.name} += {self.text.value(s.node)}")
-            else:
-                self._store_rows(s)
+        for s in accumulated:
+            out.inside.append(f"{s.name} += {self.text.value(s.node)}")
         for c in (*k.carries, *k.sums):
+            self._load_for([c.write, c.decay] if c.decay is not None else [c.write])
             out.inside.append(f"{c.start.op.name} = {self._advanced(c)}")
+        out.counts = any("rows_here" in line for line in out.inside)
         for c in k.sums:
             self._store_state(f"{c.start.op.name}_parts_ptr", c.start, "segment", out.after, c.start.op.name)
         for c in k.carries if k.stores_ends else ():
@@ -121,8 +123,8 @@ class _Writer:
         out.helpers |= self.text.helpers
         return out
 
-    def _load_leaves(self) -> set[Node]:
-        """Loads: head values and scalars before the loop, rows and edges inside it."""
+    def _find_loads(self) -> set[Node]:
+        """Head values and scalars are loaded before the loop; rows and edges inside it, once something needs them."""
         out = self.out
         known: set[Node] = set()
         heads = {a for n in self.nodes if n.level != "head" for a in n.args if a.level == "head"}
@@ -140,10 +142,10 @@ class _Writer:
             elif n in self.kernel.edges:
                 out.pointers.append(f"{name}_edges_ptr")
                 out.edges = True
-                out.inside.append(f"{name} = {self._load_state(f'{name}_edges_ptr', n, 'slot')}")
+                self.loads[n] = f"{name} = {self._load_state(f'{name}_edges_ptr', n, 'slot')}"
             elif n in self.kernel.kept or leaf and n not in carried and n.level != "head":
                 out.pointers.append(f"{name}_ptr")
-                out.inside.append(f"{name} = {self._load_rows(f'{name}_ptr', n)}")
+                self.loads[n] = f"{name} = {self._load_rows(f'{name}_ptr', n)}"
             elif n not in carried:
                 continue
             known.add(n)
@@ -224,28 +226,48 @@ class _Writer:
             self.out.edges = True
             self._store_state(f"{n.op.name}_edges_ptr", n, "slot", self.out.inside, n.op.name)
 
+    def _load_for(self, nodes: Iterable[Node]) -> None:
+        """Loads that the nodes need and no earlier statement did: the later a tile is loaded, the less is held."""
+        for n in topological(nodes, self.computed | set(self.loads)):
+            if n in self.loads:
+                self.out.inside.append(self.loads.pop(n))
+
     def _statements(self, known: set[Node]) -> None:
+        """Every value after what it needs, and every result stored as soon as it is there."""
         out = self.out
+        self._store_what_is_ready(known)
         for s in statements(self.kernel.roots(), known):
             if isinstance(s, Compute):
-                self._assign(s.node, "")
+                if s.node in self.names and s.node.level != "head":
+                    self._load_for([s.node])
+                    self._assign(s.node, "")
+                    self.computed.add(s.node)
+                    self._store_what_is_ready(known)
                 continue
             out.levels = True
+            self._load_for([*s.body, *s.sums])
             for total in s.sums:
                 out.inside.append(f"{self.names[total]} = {_zeros(tile_axes(total))}")
             out.inside.append("for level in tl.static_range(LEVELS):")
             if any(isinstance(n.op, Mask) for n in s.body):
                 out.helpers.add("_tile_siblings")
-                out.inside.append("    siblings = _tile_siblings(row, 2**level)")
-            for n in s.body:
+                out.inside.append("    siblings = _tile_siblings(time, 2**level)")
+            for n in (n for n in s.body if n in self.names and n.level != "head"):
                 self._assign(n, "    ")
             for total in s.sums:
                 out.inside.append(f"    {self.names[total]} += {self.text.use(total.args[0])}")
-        out.counts = any("rows_here" in line for line in out.inside)
+            self.computed |= set(s.sums)
+            self._store_what_is_ready(known)
+
+    def _store_what_is_ready(self, known: set[Node]) -> None:
+        for s in list(self.waiting):
+            missing = [n for n in topological([s.node], known | self.computed) if n not in known | self.computed]
+            if all(isinstance(n.op, Leaf) or n.level == "head" or n not in self.names for n in missing):
+                self.waiting.remove(s)
+                self._load_for([s.node])
+                self._store_rows(s)
 
     def _assign(self, node: Node, indent: str) -> None:
-        if node not in self.names or isinstance(node.op, Leaf) or node.level == "head":
-            return
         text = self.text.value(node)
         if text == self.names[node]:
             return

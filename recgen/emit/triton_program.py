@@ -2,7 +2,7 @@
 
 A value with axes is a tile: t and i have CHUNK rows, m has BM features, v has BV channels. Row counts, masks and
 addresses use
-the names that the kernel template defines: `row`, `rows_here`, `valid`, `feature`, `channel`.
+the names that the kernel template defines: `row`, `time`, `rows_here`, `valid`, `feature`, `channel`.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class TritonText:
         x, size = self.use(node.args[0]), "2**level" if op.block == "level" else "CHUNK"
         if tile_axes(node) == ["t"] and op.block == "chunk":
             self.helpers.add(f"_tile_{op.kind}_rows")
-            return f"_tile_{op.kind}_rows({x}, row)"
+            return f"_tile_{op.kind}_rows({x}, time)"
         self.helpers.add(f"_tile_{op.kind}")
         return f"_tile_{op.kind}({x}, row, {size}, CHUNK, {EXTENT[tile_axes(node)[1]]})"
 
@@ -146,18 +146,18 @@ class TritonText:
     def _(self, op: Between, node: Node) -> str:
         name = "_tile_inside" if op.inside else "_tile_between"
         self.helpers.add(name)
-        return f"{name}({self.use(node.args[0])}, row)"
+        return f"{name}({self.use(node.args[0])}, {'row' if op.inside else 'time'})"
 
     @_text.register
     def _(self, op: Rectangle, node: Node) -> str:
         name = "_tile_around" if op.inside else "_tile_rectangle"
         self.helpers.add(name)
-        return f"{name}({self.use(node.args[0])}, row)"
+        return f"{name}({self.use(node.args[0])}, {'row' if op.inside else 'time'})"
 
     @_text.register
     def _(self, op: Mask, node: Node) -> str:
         relation = {"causal": ">=", "strict": ">"}
-        keep = "siblings" if op.kind == "siblings" else f"row[:, None] {relation[op.kind]} row[None, :]"
+        keep = "siblings" if op.kind == "siblings" else f"time[:, None] {relation[op.kind]} time[None, :]"
         x = broadcast(self.use(node.args[0]), tile_axes(node.args[0], self.hidden), ["t", "i"])
         return f"tl.where({keep}, {x}, 0.0)"
 
