@@ -360,11 +360,11 @@ def _scan_forward(
         g = _load(g_ptr + at * K * V, feature, channel, feature_valid, channel_valid, V)
         k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        query = q * scale
         log_decay = tl.where(feature_valid[:, None] & channel_valid[None, :], _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         write = k[:, None] * v[None, :]
         S_after = decay * S + write
+        query = q * scale
         tl.store(
             o_ptr + at * V + channel, tl.sum(query[:, None] * S_after, 0).to(o_ptr.dtype.element_ty), mask=channel_valid
         )

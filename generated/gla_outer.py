@@ -183,14 +183,14 @@ def _chunk_forward_torch(q, k, v, g, r, scale, S, size):
     decay_to_end_2 = torch.exp(suffix_2)
     value_decayed = value * decay_to_end_2
     S, S_end = _scan(S, chunk_decay, key_decayed.mT @ value_decayed, dim=-3)
-    query = _rows(scale * q, size)
-    self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
     prefix = log_decay_key + _earlier(log_decay_key, size, dim=-2)  # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
     decay_to_row = torch.exp(prefix)
+    query = _rows(scale * q, size)
     query_decayed = query * decay_to_row
     # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
     prefix_2 = log_decay_value + _earlier(log_decay_value, size, dim=-2)
     decay_to_row_2 = torch.exp(prefix_2)
+    self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
     pairs_all = 0
     for half in _halves(size):
         siblings = _siblings(size, half, like=q)
@@ -239,28 +239,28 @@ def _chunk_backward_torch(q, k, v, g, r, scale, S, d_o, d_S, size):
     decay_to_row_2 = torch.exp(prefix_2)
     d_o_rows = _rows(d_o, size)
     part_of_decay_to_row_2 = decay_to_row_2 * d_o_rows
-    query = _rows(scale * q, size)
     prefix = log_decay_key + _earlier(log_decay_key, size, dim=-2)  # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
     decay_to_row = torch.exp(prefix)
+    query = _rows(scale * q, size)
     query_decayed = query * decay_to_row
     # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
     d_S_read = query_decayed.mT @ part_of_decay_to_row_2
     d_S, d_S_start = _scan(d_S, chunk_decay, d_S_read, dim=-3, reverse=True)
     d_query_decayed = part_of_decay_to_row_2 @ S.mT  # d_query_decayed[t,m] = Σ_c decay_to_row_2[t,c] d_o[t,c] S[m,c]
     d_self_score = (value * d_o_rows).sum(-1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
-    d_key_decayed = value_decayed @ d_S.mT  # d_key_decayed[t,m] = Σ_c d_S[m,c] value_decayed[t,c]
-    d_decay_to_end = key * d_key_decayed
-    d_suffix = decay_to_end * d_decay_to_end
     d_chunk_decay = d_S * S
     part_of_chunk_decay = chunk_decay * d_chunk_decay
     d_total = part_of_chunk_decay.sum(-1)  # d_total[m] = Σ_c chunk_decay[m,c] d_chunk_decay[m,c]
+    d_key_decayed = value_decayed @ d_S.mT  # d_key_decayed[t,m] = Σ_c d_S[m,c] value_decayed[t,c]
+    d_decay_to_end = key * d_key_decayed
+    d_suffix = decay_to_end * d_decay_to_end
     d_decay_to_row = query * d_query_decayed
     d_prefix = decay_to_row * d_decay_to_row
     d_value_decayed = key_decayed @ d_S  # d_value_decayed[t,c] = Σ_m d_S[m,c] key_decayed[t,m]
     self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
+    d_total_2 = part_of_chunk_decay.sum(-2)  # d_total_2[c] = Σ_m chunk_decay[m,c] d_chunk_decay[m,c]
     d_decay_to_end_2 = value * d_value_decayed
     d_suffix_2 = decay_to_end_2 * d_decay_to_end_2
-    d_total_2 = part_of_chunk_decay.sum(-2)  # d_total_2[c] = Σ_m chunk_decay[m,c] d_chunk_decay[m,c]
     # d_decay_to_row_2[t,c] = (Σ_m query_decayed[t,m] S[m,c]) d_o[t,c]
     d_decay_to_row_2 = (query_decayed @ S) * d_o_rows
     d_prefix_2 = decay_to_row_2 * d_decay_to_row_2
@@ -488,6 +488,7 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -497,21 +498,21 @@ def _segment_ends(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
         S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
         log_total += total[:, None] + total_2[None, :]
@@ -551,6 +552,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -559,22 +561,22 @@ def _chunk_forward(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        query = q * scale
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
-        log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
         query_decayed = query * decay_to_row
+        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
         decay_to_row_2 = tl.exp(prefix_2)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
@@ -583,7 +585,7 @@ def _chunk_forward(
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
         pairs_all = tl.zeros([CHUNK, BV], tl.float32)
         for level in tl.static_range(LEVELS):
@@ -610,7 +612,7 @@ def _chunk_forward(
             pairs_all += _dot(scores, value_weighted, DOT, PRECISION) * decay_from_middle_2
         # y[t,c] = pairs_all[t,c] + self_score[t] value[t,c] + (Σ_m query_decayed[t,m] S[m,c]) decay_to_row_2[t,c]
         y = pairs_all + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION) * decay_to_row_2
-        _store(o_ptr, at, channel, valid, channel_valid, V, y)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -649,6 +651,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -657,34 +660,34 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
-        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
-        decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        query = q * scale
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
         decay_to_row_2 = tl.exp(prefix_2)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_query_decayed[t,m] = Σ_c decay_to_row_2[t,c] d_o[t,c] S[m,c]
         d_query_decayed = _dot(decay_to_row_2 * d_o, tl.trans(S), DOT, PRECISION)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
         d_decay_to_row = query * d_query_decayed
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
+        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
+        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
+        decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
@@ -720,7 +723,7 @@ def _chunk_backward_query(
             d_log_decay_key_pairs_3 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
             d_query_pairs += decay_from_middle * d_query_weighted
         _store(
-            d_log_decay_key_part_ptr,
+            d_log_decay_key_part_ptr + start * K,
             at,
             feature,
             valid,
@@ -730,7 +733,7 @@ def _chunk_backward_query(
         )
         d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None] + d_query_pairs
         d_q = scale * d_query
-        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
+        _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
 
 
@@ -764,6 +767,7 @@ def _chunk_backward_output(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -772,26 +776,26 @@ def _chunk_backward_output(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
-        log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
-        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
-        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
-        decay_to_row_2 = tl.exp(prefix_2)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        query = q * scale
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
         query_decayed = query * decay_to_row
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_decay_to_row_2[t,c] = (Σ_m query_decayed[t,m] S[m,c]) d_o[t,c]
         d_decay_to_row_2 = _dot(query_decayed, S, DOT, PRECISION) * d_o
+        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
+        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
+        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
+        decay_to_row_2 = tl.exp(prefix_2)
         d_prefix_2 = decay_to_row_2 * d_decay_to_row_2
         _store(
-            d_log_decay_value_part_ptr,
+            d_log_decay_value_part_ptr + start * V,
             at,
             channel,
             valid,
@@ -804,12 +808,145 @@ def _chunk_backward_output(
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
+        S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
+
+
+@_kernel
+def _chunk_backward_reads(
+    g_ptr,
+    q_ptr,
+    r_ptr,
+    d_o_ptr,
+    v_ptr,
+    k_ptr,
+    S_ptr,
+    S_edges_ptr,
+    d_log_decay_value_part_ptr,
+    d_log_decay_key_part_ptr,
+    d_q_ptr,
+    cuts_ptr,
+    scale,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    LEVELS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of what reads the state and of what leaves it, in one walk."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    chunks = tl.cdiv(length, CHUNK)
+    for chunk in range(chunks):
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        slot = first // CHUNK + segment + chunk
+        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
+        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
+        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
+        decay_to_row_2 = tl.exp(prefix_2)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        # d_query_decayed[t,m] = Σ_c decay_to_row_2[t,c] d_o[t,c] S[m,c]
+        d_query_decayed = _dot(decay_to_row_2 * d_o, tl.trans(S), DOT, PRECISION)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
+        d_decay_to_row = query * d_query_decayed
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
+        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
+        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
+        decay_to_row = tl.exp(prefix)
+        d_prefix = decay_to_row * d_decay_to_row
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
+        query_decayed = query * decay_to_row
+        # d_decay_to_row_2[t,c] = (Σ_m query_decayed[t,m] S[m,c]) d_o[t,c]
+        d_decay_to_row_2 = _dot(query_decayed, S, DOT, PRECISION) * d_o
+        d_prefix_2 = decay_to_row_2 * d_decay_to_row_2
+        _store(
+            d_log_decay_value_part_ptr + start * V,
+            at,
+            channel,
+            valid,
+            channel_valid,
+            V,
+            d_prefix_2 + _tile_later(d_prefix_2, row, CHUNK, CHUNK, BV),
+        )
+        total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
+        total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
+        suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
+        decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        key_decayed = k * decay_to_end
+        suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
+        decay_to_end_2 = tl.exp(suffix_2)
+        value_decayed = v * decay_to_end_2
+        d_log_decay_key_pairs_2 = tl.zeros([CHUNK, BM], tl.float32)
+        d_log_decay_key_pairs_3 = tl.zeros([CHUNK, BM], tl.float32)
+        d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        for level in tl.static_range(LEVELS):
+            siblings = _tile_siblings(time, 2**level)
+            # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
+            from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
+            decay_from_middle = tl.exp(from_middle)
+            # from_middle_2[s,t,c] = ℓ_value[t,c] + Σ_{j<t, j∈B_s(t)} ℓ_value[j,c]
+            from_middle_2 = log_decay_value + _tile_earlier(log_decay_value, row, 2**level, CHUNK, BV)
+            decay_from_middle_2 = tl.exp(from_middle_2)
+            # to_middle_2[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ_value[j,c]
+            to_middle_2 = _tile_later(log_decay_value, row, 2**level, CHUNK, BV)
+            decay_to_middle_2 = tl.exp(to_middle_2)
+            value_weighted = v * decay_to_middle_2
+            # d_scores[s,t,i] = Σ_c decay_from_middle_2[s,t,c] d_o[t,c] value_weighted[s,i,c]
+            d_scores = _dot(decay_from_middle_2 * d_o, tl.trans(value_weighted), DOT, PRECISION)
+            # d_similarity[s,t,i] = d_scores[s,t,i] where B_s(i) is the sibling before B_s(t)
+            d_similarity = tl.where(siblings, d_scores, 0.0)
+            # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ_key[j,m]
+            to_middle = _tile_later(log_decay_key, row, 2**level, CHUNK, BM)
+            decay_to_middle = tl.exp(to_middle)
+            key_weighted = k * decay_to_middle
+            # d_query_weighted[s,t,m] = Σ_i d_similarity[s,t,i] key_weighted[s,i,m]
+            d_query_weighted = _dot(d_similarity, key_weighted, DOT, PRECISION)
+            d_decay_from_middle = query * d_query_weighted
+            d_from_middle = decay_from_middle * d_decay_from_middle
+            d_log_decay_key_pairs_2 += d_from_middle
+            d_log_decay_key_pairs_3 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
+            d_query_pairs += decay_from_middle * d_query_weighted
+        _store(
+            d_log_decay_key_part_ptr + start * K,
+            at,
+            feature,
+            valid,
+            feature_valid,
+            K,
+            d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BM) + d_log_decay_key_pairs_2 + d_log_decay_key_pairs_3,
+        )
+        d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None] + d_query_pairs
+        d_q = scale * d_query
+        _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
 
 
@@ -841,6 +978,7 @@ def _segment_ends_backward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -851,24 +989,24 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
         decay_to_row_2 = tl.exp(prefix_2)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        query = q * scale
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
         query_decayed = query * decay_to_row
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
         d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
         d_S = d_S * chunk_decay + d_S_read
@@ -913,6 +1051,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -922,32 +1061,32 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = d_S * S
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
-        decay_to_end = tl.exp(suffix)
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
+        total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
+        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
+        total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
+        d_total = tl.sum(chunk_decay * d_chunk_decay, 1)  # d_total[m] = Σ_c chunk_decay[m,c] d_chunk_decay[m,c]
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
         # d_key_decayed[t,m] = Σ_c d_S[m,c] value_decayed[t,c]
         d_key_decayed = _dot(value_decayed, tl.trans(d_S), DOT, PRECISION)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
+        suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
+        decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
-        total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
-        total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
-        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = d_S * S
-        d_total = tl.sum(chunk_decay * d_chunk_decay, 1)  # d_total[m] = Σ_c chunk_decay[m,c] d_chunk_decay[m,c]
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
@@ -986,7 +1125,7 @@ def _chunk_backward_key(
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_log_decay_key_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
             d_key_pairs += decay_to_middle * d_key_weighted
-        d_log_decay_key_part = _load(d_log_decay_key_part_ptr, at, feature, valid, feature_valid, K)
+        d_log_decay_key_part = _load(d_log_decay_key_part_ptr + start * K, at, feature, valid, feature_valid, K)
         d_g = (
             (
                 _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM)
@@ -997,9 +1136,9 @@ def _chunk_backward_key(
             * tl.sigmoid(-g)
             / 16
         )
-        _store(d_g_ptr, at, feature, valid, feature_valid, K, d_g)
+        _store(d_g_ptr + start * K, at, feature, valid, feature_valid, K, d_g)
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -1039,6 +1178,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -1048,31 +1188,31 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
-        r = _load(r_ptr, at, channel, valid, channel_valid, V)
-        log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
-        suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
-        decay_to_end_2 = tl.exp(suffix_2)
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         d_value_decayed = _dot(key_decayed, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key_decayed[t,m]
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
+        suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
+        decay_to_end_2 = tl.exp(suffix_2)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        d_decay_to_end_2 = v * d_value_decayed
-        d_suffix_2 = decay_to_end_2 * d_decay_to_end_2
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = d_S * S
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = d_S * S
         d_total_2 = tl.sum(chunk_decay * d_chunk_decay, 0)  # d_total_2[c] = Σ_m chunk_decay[m,c] d_chunk_decay[m,c]
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_decay_to_end_2 = v * d_value_decayed
+        d_suffix_2 = decay_to_end_2 * d_decay_to_end_2
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
         decay_to_row_2 = tl.exp(prefix_2)
@@ -1080,7 +1220,7 @@ def _chunk_backward_value(
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
         d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
         d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
@@ -1120,8 +1260,8 @@ def _chunk_backward_value(
             d_log_decay_value_pairs_2 += _tile_later(d_from_middle_2, row, 2**level, CHUNK, BV)
             d_log_decay_value_pairs_3 += _tile_earlier(d_to_middle_2, row, 2**level, CHUNK, BV)
         d_value = decay_to_end_2 * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
-        d_log_decay_value_part = _load(d_log_decay_value_part_ptr, at, channel, valid, channel_valid, V)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_log_decay_value_part = _load(d_log_decay_value_part_ptr + start * V, at, channel, valid, channel_valid, V)
         d_r = (
             (
                 _tile_earlier(d_suffix_2, row, CHUNK, CHUNK, BV)
@@ -1134,8 +1274,184 @@ def _chunk_backward_value(
             * tl.sigmoid(-r)
             / 16
         )
-        _store(d_r_ptr, at, channel, valid, channel_valid, V, d_r)
+        _store(d_r_ptr + start * V, at, channel, valid, channel_valid, V, d_r)
         d_S = d_S * chunk_decay + d_S_read
+
+
+@_kernel
+def _chunk_backward_writes(
+    g_ptr,
+    k_ptr,
+    v_ptr,
+    r_ptr,
+    S_edges_ptr,
+    d_o_ptr,
+    q_ptr,
+    d_log_decay_key_part_ptr,
+    d_log_decay_value_part_ptr,
+    d_S_ptr,
+    d_g_ptr,
+    d_k_ptr,
+    d_v_ptr,
+    d_r_ptr,
+    d_S_end_ptr,
+    cuts_ptr,
+    scale,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    LEVELS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of all that writes to the state, in one walk backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        slot = first // CHUNK + segment + chunk
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = d_S * S
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
+        total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
+        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
+        total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
+        chunk_decay = tl.exp(total[:, None] + total_2[None, :])
+        part_of_chunk_decay = chunk_decay * d_chunk_decay
+        d_total = tl.sum(part_of_chunk_decay, 1)  # d_total[m] = Σ_c chunk_decay[m,c] d_chunk_decay[m,c]
+        suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
+        decay_to_end_2 = tl.exp(suffix_2)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        value_decayed = v * decay_to_end_2
+        # d_key_decayed[t,m] = Σ_c d_S[m,c] value_decayed[t,c]
+        d_key_decayed = _dot(value_decayed, tl.trans(d_S), DOT, PRECISION)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_decay_to_end = k * d_key_decayed
+        suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
+        key_decayed = k * decay_to_end
+        d_value_decayed = _dot(key_decayed, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key_decayed[t,m]
+        self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
+        d_total_2 = tl.sum(part_of_chunk_decay, 0)  # d_total_2[c] = Σ_m chunk_decay[m,c] d_chunk_decay[m,c]
+        d_decay_to_end_2 = v * d_value_decayed
+        d_suffix_2 = decay_to_end_2 * d_decay_to_end_2
+        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
+        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
+        decay_to_row_2 = tl.exp(prefix_2)
+        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
+        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row
+        # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
+        d_log_decay_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
+        d_log_decay_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
+        d_log_decay_value_pairs_2 = tl.zeros([CHUNK, BV], tl.float32)
+        d_log_decay_value_pairs_3 = tl.zeros([CHUNK, BV], tl.float32)
+        for level in tl.static_range(LEVELS):
+            siblings = _tile_siblings(time, 2**level)
+            # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ_key[j,m]
+            to_middle = _tile_later(log_decay_key, row, 2**level, CHUNK, BM)
+            decay_to_middle = tl.exp(to_middle)
+            # from_middle_2[s,t,c] = ℓ_value[t,c] + Σ_{j<t, j∈B_s(t)} ℓ_value[j,c]
+            from_middle_2 = log_decay_value + _tile_earlier(log_decay_value, row, 2**level, CHUNK, BV)
+            decay_from_middle_2 = tl.exp(from_middle_2)
+            part_of_decay_from_middle_2 = decay_from_middle_2 * d_o
+            # to_middle_2[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ_value[j,c]
+            to_middle_2 = _tile_later(log_decay_value, row, 2**level, CHUNK, BV)
+            decay_to_middle_2 = tl.exp(to_middle_2)
+            value_weighted = v * decay_to_middle_2
+            # d_scores[s,t,i] = Σ_c decay_from_middle_2[s,t,c] d_o[t,c] value_weighted[s,i,c]
+            d_scores = _dot(part_of_decay_from_middle_2, tl.trans(value_weighted), DOT, PRECISION)
+            # d_similarity[s,t,i] = d_scores[s,t,i] where B_s(i) is the sibling before B_s(t)
+            d_similarity = tl.where(siblings, d_scores, 0.0)
+            # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
+            from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
+            decay_from_middle = tl.exp(from_middle)
+            query_weighted = query * decay_from_middle
+            # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_decay_to_middle = k * d_key_weighted
+            d_to_middle = decay_to_middle * d_decay_to_middle
+            key_weighted = k * decay_to_middle
+            # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
+            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
+            scores = tl.where(siblings, similarity, 0.0)
+            # d_value_weighted[s,t,c] = Σ_j decay_from_middle_2[s,j,c] d_o[j,c] scores[s,j,t]
+            d_value_weighted = _dot(tl.trans(scores), part_of_decay_from_middle_2, DOT, PRECISION)
+            # d_decay_from_middle_2[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
+            d_decay_from_middle_2 = _dot(scores, value_weighted, DOT, PRECISION) * d_o
+            d_from_middle_2 = decay_from_middle_2 * d_decay_from_middle_2
+            d_decay_to_middle_2 = v * d_value_weighted
+            d_to_middle_2 = decay_to_middle_2 * d_decay_to_middle_2
+            d_log_decay_key_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
+            d_key_pairs += decay_to_middle * d_key_weighted
+            d_value_pairs += decay_to_middle_2 * d_value_weighted
+            d_log_decay_value_pairs += d_from_middle_2
+            d_log_decay_value_pairs_2 += _tile_later(d_from_middle_2, row, 2**level, CHUNK, BV)
+            d_log_decay_value_pairs_3 += _tile_earlier(d_to_middle_2, row, 2**level, CHUNK, BV)
+        d_log_decay_key_part = _load(d_log_decay_key_part_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_g = (
+            (
+                _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM)
+                + d_total[None, :]
+                + d_log_decay_key_pairs
+                + d_log_decay_key_part
+            )
+            * tl.sigmoid(-g)
+            / 16
+        )
+        _store(d_g_ptr + start * K, at, feature, valid, feature_valid, K, d_g)
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        d_value = decay_to_end_2 * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_log_decay_value_part = _load(d_log_decay_value_part_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_r = (
+            (
+                _tile_earlier(d_suffix_2, row, CHUNK, CHUNK, BV)
+                + d_total_2[None, :]
+                + d_log_decay_value_pairs
+                + d_log_decay_value_pairs_2
+                + d_log_decay_value_pairs_3
+                + d_log_decay_value_part
+            )
+            * tl.sigmoid(-r)
+            / 16
+        )
+        _store(d_r_ptr + start * V, at, channel, valid, channel_valid, V, d_r)
+        d_S = d_S * chunk_decay + d_S_read
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
 
 @_kernel
@@ -1266,6 +1582,7 @@ class _Grid:
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
@@ -1402,48 +1719,77 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S_starts, d_
     products = _products((q, k, v))
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
 
-    d_log_decay_key_part = S_starts.new_empty(batch, T, H, K)
-    d_q = torch.empty_like(q)
-    S_edges = S_starts.new_empty(rows // size + segments, *S_starts.shape[1:])
-    grid.launch(
-        _chunk_backward_query,
-        "m",
-        (
-            g,
-            q,
-            r,
-            d_o,
-            v,
-            k,
-            S_starts,
-            S_edges,
-            d_log_decay_key_part,
-            d_q,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        **products,
-    )
+    if not grid.whole:
+        d_log_decay_key_part = S_starts.new_empty(batch, T, H, K)
+        d_q = torch.empty_like(q)
+        S_edges = S_starts.new_empty(rows // size + segments, *S_starts.shape[1:])
+        grid.launch(
+            _chunk_backward_query,
+            "m",
+            (
+                g,
+                q,
+                r,
+                d_o,
+                v,
+                k,
+                S_starts,
+                S_edges,
+                d_log_decay_key_part,
+                d_q,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            **products,
+        )
 
-    d_log_decay_value_part = S_starts.new_empty(batch, T, H, V)
-    grid.launch(
-        _chunk_backward_output,
-        "v",
-        (
-            r,
-            q,
-            g,
-            d_o,
-            k,
-            v,
-            S_starts,
-            d_log_decay_value_part,
-        ),
-        (scale,),
-        CHUNK=size,
-        **products,
-    )
+    if not grid.whole:
+        d_log_decay_value_part = S_starts.new_empty(batch, T, H, V)
+        grid.launch(
+            _chunk_backward_output,
+            "v",
+            (
+                r,
+                q,
+                g,
+                d_o,
+                k,
+                v,
+                S_starts,
+                d_log_decay_value_part,
+            ),
+            (scale,),
+            CHUNK=size,
+            **products,
+        )
+
+    if grid.whole:
+        d_log_decay_key_part = S_starts.new_empty(batch, T, H, K)
+        d_q = torch.empty_like(q)
+        d_log_decay_value_part = S_starts.new_empty(batch, T, H, V)
+        S_edges = S_starts.new_empty(rows // size + segments, *S_starts.shape[1:])
+        grid.launch(
+            _chunk_backward_reads,
+            "m",
+            (
+                g,
+                q,
+                r,
+                d_o,
+                v,
+                k,
+                S_starts,
+                S_edges,
+                d_log_decay_value_part,
+                d_log_decay_key_part,
+                d_q,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            **products,
+        )
 
     if grid.split:
         d_S_ends = d_S.new_empty(segments, *d_S.shape[1:])
@@ -1465,55 +1811,89 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S_starts, d_
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
-    d_g = torch.empty_like(g)
-    d_k = torch.empty_like(k)
-    grid.launch(
-        _chunk_backward_key,
-        "m",
-        (
-            g,
-            k,
-            v,
-            r,
-            S_edges,
-            d_o,
-            q,
-            d_log_decay_key_part,
-            d_S_starts,
-            d_g,
-            d_k,
-            d_S_end,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        ENDS=not grid.split,
-        **products,
-    )
+    if not grid.whole:
+        d_g = torch.empty_like(g)
+        d_k = torch.empty_like(k)
+        grid.launch(
+            _chunk_backward_key,
+            "m",
+            (
+                g,
+                k,
+                v,
+                r,
+                S_edges,
+                d_o,
+                q,
+                d_log_decay_key_part,
+                d_S_starts,
+                d_g,
+                d_k,
+                d_S_end,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
-    d_v = torch.empty_like(v)
-    d_r = torch.empty_like(r)
-    grid.launch(
-        _chunk_backward_value,
-        "v",
-        (
-            r,
-            k,
-            g,
-            q,
-            d_o,
-            v,
-            S_edges,
-            d_log_decay_value_part,
-            d_S_starts,
-            d_v,
-            d_r,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        **products,
-    )
+    if not grid.whole:
+        d_v = torch.empty_like(v)
+        d_r = torch.empty_like(r)
+        grid.launch(
+            _chunk_backward_value,
+            "v",
+            (
+                r,
+                k,
+                g,
+                q,
+                d_o,
+                v,
+                S_edges,
+                d_log_decay_value_part,
+                d_S_starts,
+                d_v,
+                d_r,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            **products,
+        )
+
+    if grid.whole:
+        d_g = torch.empty_like(g)
+        d_k = torch.empty_like(k)
+        d_v = torch.empty_like(v)
+        d_r = torch.empty_like(r)
+        grid.launch(
+            _chunk_backward_writes,
+            "m",
+            (
+                g,
+                k,
+                v,
+                r,
+                S_edges,
+                d_o,
+                q,
+                d_log_decay_key_part,
+                d_log_decay_value_part,
+                d_S_starts,
+                d_g,
+                d_k,
+                d_v,
+                d_r,
+                d_S_end,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
     return (
         d_q,

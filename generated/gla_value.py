@@ -164,17 +164,17 @@ def _chunk_forward_torch(q, k, v, g, scale, S, size):
     log_decay = _rows(F.logsigmoid(g) / 16, size)
     total = log_decay.sum(-2)  # total[c] = Σ_t ℓ[t,c]
     chunk_decay = torch.exp(total)
-    key = _rows(k, size)
     value = _rows(v, size)
     suffix = _later(log_decay, size, dim=-2)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
     decay_to_end = torch.exp(suffix)
     value_decayed = value * decay_to_end
+    key = _rows(k, size)
     S, S_end = _scan(S, chunk_decay[..., None, :], key.mT @ value_decayed, dim=-3)
     query = _rows(scale * q, size)
-    similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-    self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
     prefix = log_decay + _earlier(log_decay, size, dim=-2)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
     decay_to_row = torch.exp(prefix)
+    similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+    self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
     pairs_all = 0
     for half in _halves(size):
         siblings = _siblings(size, half, like=q)
@@ -198,11 +198,11 @@ def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
     log_decay = _rows(F.logsigmoid(g) / 16, size)
     total = log_decay.sum(-2)  # total[c] = Σ_t ℓ[t,c]
     chunk_decay = torch.exp(total)
-    key = _rows(k, size)
     value = _rows(v, size)
     suffix = _later(log_decay, size, dim=-2)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
     decay_to_end = torch.exp(suffix)
     value_decayed = value * decay_to_end
+    key = _rows(k, size)
     S, _ = _scan(S, chunk_decay[..., None, :], key.mT @ value_decayed, dim=-3)
     prefix = log_decay + _earlier(log_decay, size, dim=-2)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
     decay_to_row = torch.exp(prefix)
@@ -213,12 +213,12 @@ def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
     d_S, d_S_start = _scan(d_S, chunk_decay[..., None, :], d_S_read, dim=-3, reverse=True)
     d_self_score = (value * d_o_rows).sum(-1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
     d_value_decayed = key @ d_S  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
-    self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-    d_decay_to_end = value * d_value_decayed
-    d_suffix = decay_to_end * d_decay_to_end
+    self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
     d_chunk_decay = (d_S * S).sum(-2)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
     d_total = chunk_decay * d_chunk_decay
+    d_decay_to_end = value * d_value_decayed
+    d_suffix = decay_to_end * d_decay_to_end
     d_decay_to_row = (query @ S) * d_o_rows  # d_decay_to_row[t,c] = (Σ_m query[t,m] S[m,c]) d_o[t,c]
     d_prefix = decay_to_row * d_decay_to_row
     d_similarity_pairs = 0
@@ -408,6 +408,7 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -417,16 +418,16 @@ def _segment_ends(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = _load(g_ptr, at, channel, valid, channel_valid, V)
+        start = (first + chunk * CHUNK) * H + head
+        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -464,6 +465,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -472,21 +474,21 @@ def _chunk_forward(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        g = _load(g_ptr, at, channel, valid, channel_valid, V)
+        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
         pairs_all = tl.zeros([CHUNK, BV], tl.float32)
         for level in tl.static_range(LEVELS):
@@ -502,7 +504,7 @@ def _chunk_forward(
             pairs_all += _dot(scores, value_weighted, DOT, PRECISION) * decay_from_middle
         # y[t,c] = pairs_all[t,c] + self_score[t] value[t,c] + (Σ_m query[t,m] S[m,c]) decay_to_row[t,c]
         y = pairs_all + self_score[:, None] * v + _dot(query, S, DOT, PRECISION) * decay_to_row
-        _store(o_ptr, at, channel, valid, channel_valid, V, y)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
         S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -538,6 +540,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -546,15 +549,15 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        g = _load(g_ptr, at, channel, valid, channel_valid, V)
+        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
@@ -573,7 +576,7 @@ def _chunk_backward_query(
             # d_scores[s,t,i] = Σ_c decay_from_middle[s,t,c] d_o[t,c] value_weighted[s,i,c]
             d_scores = _dot(decay_from_middle * d_o, tl.trans(value_weighted), DOT, PRECISION)
             d_similarity_pairs += tl.where(siblings, d_scores, 0.0)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         # d_query[t,m] = Σ_c decay_to_row[t,c] d_o[t,c] S[m,c] + key[t,m] d_self_score[t]
         #              + Σ_i d_similarity_pairs[t,i] key[i,m]
         d_query = (
@@ -582,7 +585,7 @@ def _chunk_backward_query(
             + _dot(d_similarity_pairs, k, DOT, PRECISION)
         )
         d_q = scale * d_query
-        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
+        _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
 
 
@@ -615,6 +618,7 @@ def _chunk_backward_output(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -623,18 +627,18 @@ def _chunk_backward_output(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = _load(g_ptr, at, channel, valid, channel_valid, V)
+        start = (first + chunk * CHUNK) * H + head
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_decay_to_row = _dot(query, S, DOT, PRECISION) * d_o  # d_decay_to_row[t,c] = (Σ_m query[t,m] S[m,c]) d_o[t,c]
+        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        query = q * scale
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_decay_to_row = _dot(query, S, DOT, PRECISION) * d_o  # d_decay_to_row[t,c] = (Σ_m query[t,m] S[m,c]) d_o[t,c]
         d_prefix = decay_to_row * d_decay_to_row
         _store(
-            d_log_decay_part_ptr,
+            d_log_decay_part_ptr + start * V,
             at,
             channel,
             valid,
@@ -646,9 +650,103 @@ def _chunk_backward_output(
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
+
+
+@_kernel
+def _chunk_backward_reads(
+    g_ptr,
+    d_o_ptr,
+    k_ptr,
+    v_ptr,
+    q_ptr,
+    S_ptr,
+    S_edges_ptr,
+    d_log_decay_part_ptr,
+    d_q_ptr,
+    cuts_ptr,
+    scale,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    LEVELS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of what reads the state and of what leaves it, in one walk."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    chunks = tl.cdiv(length, CHUNK)
+    for chunk in range(chunks):
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        slot = first // CHUNK + segment + chunk
+        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
+        log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
+        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        decay_to_row = tl.exp(prefix)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
+        d_decay_to_row = _dot(query, S, DOT, PRECISION) * d_o  # d_decay_to_row[t,c] = (Σ_m query[t,m] S[m,c]) d_o[t,c]
+        d_prefix = decay_to_row * d_decay_to_row
+        _store(
+            d_log_decay_part_ptr + start * V,
+            at,
+            channel,
+            valid,
+            channel_valid,
+            V,
+            d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BV),
+        )
+        total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
+        chunk_decay = tl.exp(total)
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
+        decay_to_end = tl.exp(suffix)
+        value_decayed = v * decay_to_end
+        d_similarity_pairs = tl.zeros([CHUNK, CHUNK], tl.float32)
+        for level in tl.static_range(LEVELS):
+            siblings = _tile_siblings(time, 2**level)
+            # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
+            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            decay_from_middle = tl.exp(from_middle)
+            to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
+            decay_to_middle = tl.exp(to_middle)
+            value_weighted = v * decay_to_middle
+            # d_scores[s,t,i] = Σ_c decay_from_middle[s,t,c] d_o[t,c] value_weighted[s,i,c]
+            d_scores = _dot(decay_from_middle * d_o, tl.trans(value_weighted), DOT, PRECISION)
+            d_similarity_pairs += tl.where(siblings, d_scores, 0.0)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        # d_query[t,m] = Σ_c decay_to_row[t,c] d_o[t,c] S[m,c] + key[t,m] d_self_score[t]
+        #              + Σ_i d_similarity_pairs[t,i] key[i,m]
+        d_query = (
+            _dot(decay_to_row * d_o, tl.trans(S), DOT, PRECISION)
+            + k * d_self_score[:, None]
+            + _dot(d_similarity_pairs, k, DOT, PRECISION)
+        )
+        d_q = scale * d_query
+        _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
 
 
@@ -679,6 +777,7 @@ def _segment_ends_backward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -689,16 +788,16 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = _load(g_ptr, at, channel, valid, channel_valid, V)
+        start = (first + chunk * CHUNK) * H + head
+        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
         d_S = d_S * chunk_decay[None, :] + d_S_read
@@ -738,6 +837,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -747,16 +847,16 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = _load(g_ptr, at, channel, valid, channel_valid, V)
+        start = (first + chunk * CHUNK) * H + head
+        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
@@ -783,7 +883,7 @@ def _chunk_backward_key(
             + query * d_self_score[:, None]
             + _dot(tl.trans(d_similarity_pairs), query, DOT, PRECISION)
         )
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay[None, :] + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -822,6 +922,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -831,29 +932,29 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
-        g = _load(g_ptr, at, channel, valid, channel_valid, V)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_value_decayed = _dot(k, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
+        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        d_value_decayed = _dot(k, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
-        self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        d_decay_to_end = v * d_value_decayed
-        d_suffix = decay_to_end * d_decay_to_end
-        total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
-        chunk_decay = tl.exp(total)
+        self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
+        total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
+        chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_decay_to_end = v * d_value_decayed
+        d_suffix = decay_to_end * d_decay_to_end
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
         d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
@@ -882,8 +983,8 @@ def _chunk_backward_value(
             d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BV)
             d_log_decay_pairs_3 += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BV)
         d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
-        d_log_decay_part = _load(d_log_decay_part_ptr, at, channel, valid, channel_valid, V)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
         d_g = (
             (
                 _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV)
@@ -896,8 +997,140 @@ def _chunk_backward_value(
             * tl.sigmoid(-g)
             / 16
         )
-        _store(d_g_ptr, at, channel, valid, channel_valid, V, d_g)
+        _store(d_g_ptr + start * V, at, channel, valid, channel_valid, V, d_g)
         d_S = d_S * chunk_decay[None, :] + d_S_read
+
+
+@_kernel
+def _chunk_backward_writes(
+    v_ptr,
+    g_ptr,
+    q_ptr,
+    d_o_ptr,
+    k_ptr,
+    S_edges_ptr,
+    d_log_decay_part_ptr,
+    d_S_ptr,
+    d_k_ptr,
+    d_v_ptr,
+    d_g_ptr,
+    d_S_end_ptr,
+    cuts_ptr,
+    scale,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    LEVELS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of all that writes to the state, in one walk backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        slot = first // CHUNK + segment + chunk
+        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
+        log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
+        decay_to_end = tl.exp(suffix)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        value_decayed = v * decay_to_end
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_value_decayed = _dot(k, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
+        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
+        total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
+        chunk_decay = tl.exp(total)
+        d_total = chunk_decay * d_chunk_decay
+        d_decay_to_end = v * d_value_decayed
+        d_suffix = decay_to_end * d_decay_to_end
+        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        decay_to_row = tl.exp(prefix)
+        # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
+        d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
+        d_similarity_pairs = tl.zeros([CHUNK, CHUNK], tl.float32)
+        d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
+        d_log_decay_pairs = tl.zeros([CHUNK, BV], tl.float32)
+        d_log_decay_pairs_2 = tl.zeros([CHUNK, BV], tl.float32)
+        d_log_decay_pairs_3 = tl.zeros([CHUNK, BV], tl.float32)
+        for level in tl.static_range(LEVELS):
+            siblings = _tile_siblings(time, 2**level)
+            # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
+            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            decay_from_middle = tl.exp(from_middle)
+            part_of_decay_from_middle = decay_from_middle * d_o
+            to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
+            decay_to_middle = tl.exp(to_middle)
+            value_weighted = v * decay_to_middle
+            # d_scores[s,t,i] = Σ_c decay_from_middle[s,t,c] d_o[t,c] value_weighted[s,i,c]
+            d_scores = _dot(part_of_decay_from_middle, tl.trans(value_weighted), DOT, PRECISION)
+            # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
+            scores = tl.where(siblings, similarity, 0.0)
+            # d_value_weighted[s,t,c] = Σ_j decay_from_middle[s,j,c] d_o[j,c] scores[s,j,t]
+            d_value_weighted = _dot(tl.trans(scores), part_of_decay_from_middle, DOT, PRECISION)
+            # d_decay_from_middle[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
+            d_decay_from_middle = _dot(scores, value_weighted, DOT, PRECISION) * d_o
+            d_from_middle = decay_from_middle * d_decay_from_middle
+            d_decay_to_middle = v * d_value_weighted
+            d_to_middle = decay_to_middle * d_decay_to_middle
+            d_similarity_pairs += tl.where(siblings, d_scores, 0.0)
+            d_value_pairs += decay_to_middle * d_value_weighted
+            d_log_decay_pairs += d_from_middle
+            d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BV)
+            d_log_decay_pairs_3 += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BV)
+        # d_key[t,m] = Σ_c d_S[m,c] value_decayed[t,c] + query[t,m] d_self_score[t]
+        #            + Σ_j d_similarity_pairs[j,t] query[j,m]
+        d_key = (
+            _dot(value_decayed, tl.trans(d_S), DOT, PRECISION)
+            + query * d_self_score[:, None]
+            + _dot(tl.trans(d_similarity_pairs), query, DOT, PRECISION)
+        )
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_g = (
+            (
+                _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV)
+                + d_total[None, :]
+                + d_log_decay_pairs
+                + d_log_decay_pairs_2
+                + d_log_decay_pairs_3
+                + d_log_decay_part
+            )
+            * tl.sigmoid(-g)
+            / 16
+        )
+        _store(d_g_ptr + start * V, at, channel, valid, channel_valid, V, d_g)
+        d_S = d_S * chunk_decay[None, :] + d_S_read
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
 
 @_kernel
@@ -1026,6 +1259,7 @@ class _Grid:
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
@@ -1169,43 +1403,69 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S_starts, d_o, 
     products = _products((q, k, v))
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
 
-    d_q = torch.empty_like(q)
-    S_edges = S_starts.new_empty(rows // size + segments, *S_starts.shape[1:])
-    grid.launch(
-        _chunk_backward_query,
-        "m",
-        (
-            g,
-            d_o,
-            k,
-            v,
-            S_starts,
-            S_edges,
-            d_q,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        **products,
-    )
+    if not grid.whole:
+        d_q = torch.empty_like(q)
+        S_edges = S_starts.new_empty(rows // size + segments, *S_starts.shape[1:])
+        grid.launch(
+            _chunk_backward_query,
+            "m",
+            (
+                g,
+                d_o,
+                k,
+                v,
+                S_starts,
+                S_edges,
+                d_q,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            **products,
+        )
 
-    d_log_decay_part = S_starts.new_empty(batch, T, H, V)
-    grid.launch(
-        _chunk_backward_output,
-        "v",
-        (
-            g,
-            q,
-            d_o,
-            k,
-            v,
-            S_starts,
-            d_log_decay_part,
-        ),
-        (scale,),
-        CHUNK=size,
-        **products,
-    )
+    if not grid.whole:
+        d_log_decay_part = S_starts.new_empty(batch, T, H, V)
+        grid.launch(
+            _chunk_backward_output,
+            "v",
+            (
+                g,
+                q,
+                d_o,
+                k,
+                v,
+                S_starts,
+                d_log_decay_part,
+            ),
+            (scale,),
+            CHUNK=size,
+            **products,
+        )
+
+    if grid.whole:
+        d_q = torch.empty_like(q)
+        d_log_decay_part = S_starts.new_empty(batch, T, H, V)
+        S_edges = S_starts.new_empty(rows // size + segments, *S_starts.shape[1:])
+        grid.launch(
+            _chunk_backward_reads,
+            "m",
+            (
+                g,
+                d_o,
+                k,
+                v,
+                q,
+                S_starts,
+                S_edges,
+                d_log_decay_part,
+                d_q,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            **products,
+        )
 
     if grid.split:
         d_S_ends = d_S.new_empty(segments, *d_S.shape[1:])
@@ -1226,48 +1486,78 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S_starts, d_o, 
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
-    d_k = torch.empty_like(k)
-    grid.launch(
-        _chunk_backward_key,
-        "m",
-        (
-            v,
-            g,
-            q,
-            d_o,
-            d_S_starts,
-            d_k,
-            d_S_end,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        ENDS=not grid.split,
-        **products,
-    )
+    if not grid.whole:
+        d_k = torch.empty_like(k)
+        grid.launch(
+            _chunk_backward_key,
+            "m",
+            (
+                v,
+                g,
+                q,
+                d_o,
+                d_S_starts,
+                d_k,
+                d_S_end,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
-    d_v = torch.empty_like(v)
-    d_g = torch.empty_like(g)
-    grid.launch(
-        _chunk_backward_value,
-        "v",
-        (
-            g,
-            k,
-            q,
-            d_o,
-            v,
-            S_edges,
-            d_log_decay_part,
-            d_S_starts,
-            d_v,
-            d_g,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        **products,
-    )
+    if not grid.whole:
+        d_v = torch.empty_like(v)
+        d_g = torch.empty_like(g)
+        grid.launch(
+            _chunk_backward_value,
+            "v",
+            (
+                g,
+                k,
+                q,
+                d_o,
+                v,
+                S_edges,
+                d_log_decay_part,
+                d_S_starts,
+                d_v,
+                d_g,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            **products,
+        )
+
+    if grid.whole:
+        d_k = torch.empty_like(k)
+        d_v = torch.empty_like(v)
+        d_g = torch.empty_like(g)
+        grid.launch(
+            _chunk_backward_writes,
+            "m",
+            (
+                v,
+                g,
+                q,
+                d_o,
+                k,
+                S_edges,
+                d_log_decay_part,
+                d_S_starts,
+                d_k,
+                d_v,
+                d_g,
+                d_S_end,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
     return (
         d_q,

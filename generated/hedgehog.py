@@ -328,6 +328,7 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -337,10 +338,10 @@ def _segment_ends(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -378,6 +379,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -387,20 +389,20 @@ def _chunk_forward(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query, S, DOT, PRECISION)
         n = tl.sum(scores, 1) + tl.sum(query * z[None, :], 1)  # n[t] = Σ_i scores[t,i] + Σ_m query[t,m] z[m]
-        tl.store(n_ptr + at, n, mask=valid & (tile == 0))
+        tl.store(n_ptr + start + at, n, mask=valid & (tile == 0))
         o = y / (n[:, None] + 1e-6)
-        _store(o_ptr, at, channel, valid, channel_valid, V, o)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, o)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     if ENDS:
@@ -437,6 +439,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -446,14 +449,14 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
@@ -464,7 +467,7 @@ def _chunk_backward_query(
         d_query = (
             d_n[:, None] * z[None, :] + _dot(d_y, tl.trans(S), DOT, PRECISION) + _dot(d_similarity, key, DOT, PRECISION)
         )
-        _store(d_query_features_rows_ptr, at, feature, valid, feature_valid, K, d_query)
+        _store(d_query_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_query)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
 
@@ -496,6 +499,7 @@ def _segment_ends_backward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -506,14 +510,14 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        start = (first + chunk * CHUNK) * H + head
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
         d_S = d_S + d_S_read
@@ -554,6 +558,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -564,14 +569,14 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        start = (first + chunk * CHUNK) * H + head
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
@@ -582,7 +587,7 @@ def _chunk_backward_key(
         d_key = (
             d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION) + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
         )
-        _store(d_key_features_rows_ptr, at, feature, valid, feature_valid, K, d_key)
+        _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
         d_S = d_S + d_S_read
@@ -619,6 +624,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -628,21 +634,101 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_y = d_o / (n[:, None] + 1e-6)
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
+        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_y = d_o / (n[:, None] + 1e-6)
+        # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
+        d_value = _dot(key, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_S = d_S + d_S_read
+
+
+@_kernel
+def _chunk_backward_writes(
+    v_ptr,
+    n_ptr,
+    o_ptr,
+    d_o_ptr,
+    query_features_ptr,
+    key_features_ptr,
+    d_S_ptr,
+    d_z_ptr,
+    d_key_features_rows_ptr,
+    d_v_ptr,
+    d_S_end_ptr,
+    d_z_end_ptr,
+    cuts_ptr,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of all that writes to the state, in one walk backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_y = d_o / (n[:, None] + 1e-6)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_scores = d_n[:, None] + _dot(
+            d_y, tl.trans(v), DOT, PRECISION
+        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        # d_similarity[t,i] = d_scores[t,i] where i ≤ t
+        d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
+        query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
+        # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
+        d_key = (
+            d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION) + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        )
+        _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
         # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
         d_value = _dot(key, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
         d_S = d_S + d_S_read
+        d_z = d_z + d_z_read
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
+        tl.store(d_z_end_ptr + (segment * H + head) * K + feature, d_z, mask=feature_valid)
 
 
 @_kernel
@@ -769,6 +855,7 @@ class _Grid:
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (query_features.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
@@ -999,57 +1086,85 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S_starts, z_sta
         d_S_starts = grid.hand_over(d_S_ends, d_S, d_S_end, reverse=True)
         d_z_starts = grid.hand_over(d_z_ends, d_z, d_z_end, reverse=True)
 
-    d_key_features_rows = S_starts.new_empty(batch, T, H, M)
-    grid.launch(
-        _chunk_backward_key,
-        "m",
-        (
-            v,
-            n,
-            o,
-            d_o,
-            query_features,
-            d_S_starts,
-            d_z_starts,
-            d_key_features_rows,
-            d_S_end,
-            d_z_end,
-        ),
-        (),
-        CHUNK=size,
-        ENDS=not grid.split,
-        **products,
-    )
+    if not grid.whole:
+        d_key_features_rows = S_starts.new_empty(batch, T, H, M)
+        grid.launch(
+            _chunk_backward_key,
+            "m",
+            (
+                v,
+                n,
+                o,
+                d_o,
+                query_features,
+                d_S_starts,
+                d_z_starts,
+                d_key_features_rows,
+                d_S_end,
+                d_z_end,
+            ),
+            (),
+            CHUNK=size,
+            ENDS=not grid.split,
+            **products,
+        )
 
-    d_v = torch.empty_like(v)
-    grid.launch(
-        _chunk_backward_value,
-        "v",
-        (
-            key_features,
-            n,
-            d_o,
-            query_features,
-            d_S_starts,
-            d_v,
-        ),
-        (),
-        CHUNK=size,
-        **products,
-    )
+    if not grid.whole:
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_value,
+            "v",
+            (
+                key_features,
+                n,
+                d_o,
+                query_features,
+                d_S_starts,
+                d_v,
+            ),
+            (),
+            CHUNK=size,
+            **products,
+        )
+
+    if grid.whole:
+        d_key_features_rows = S_starts.new_empty(batch, T, H, M)
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_writes,
+            "m",
+            (
+                v,
+                n,
+                o,
+                d_o,
+                query_features,
+                key_features,
+                d_S_starts,
+                d_z_starts,
+                d_key_features_rows,
+                d_v,
+                d_S_end,
+                d_z_end,
+            ),
+            (),
+            CHUNK=size,
+            ENDS=not grid.split,
+            **products,
+        )
 
     d_query_features = d_query_features_rows
     d_key_features = d_key_features_rows
     k = k.float()
     q = q.float()
+    part_of_scale = scale * d_query_features
+    part_of_scale_2 = part_of_scale.narrow(-1, K, K)
     part_of_q = torch.einsum("...hk,hke->...he", q, W)
     part_of_q_2 = torch.exp(-(-part_of_q).amax(-1)[..., None] - part_of_q)
     sum_of_q = part_of_q_2.sum(-1)
-    part_of_scale = scale * d_query_features
-    part_of_scale_2 = part_of_scale.narrow(-1, K, K)
+    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
     part_of_q_3 = torch.exp(part_of_q - part_of_q.amax(-1)[..., None])
     sum_of_q_2 = part_of_q_3.sum(-1)
-    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
     part_of_q_4 = -part_of_q_2 * (
         part_of_scale_2 / sum_of_q[..., None]
         + (-(part_of_q_2 / sum_of_q[..., None]) * part_of_scale_2 / sum_of_q[..., None]).sum(-1)[..., None]
@@ -1058,13 +1173,13 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S_starts, z_sta
         + (-(part_of_q_3 / sum_of_q_2[..., None]) * part_of_scale_3 / sum_of_q_2[..., None]).sum(-1)[..., None]
     )
     d_q = torch.einsum("...he,hke->...hk", part_of_q_4, W)
+    part_of_d_key_features = d_key_features.narrow(-1, K, K)
     part_of_k = torch.einsum("...hk,hke->...he", k, W)
     part_of_k_2 = torch.exp(-(-part_of_k).amax(-1)[..., None] - part_of_k)
     sum_of_k = part_of_k_2.sum(-1)
-    part_of_d_key_features = d_key_features.narrow(-1, K, K)
+    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
     part_of_k_3 = torch.exp(part_of_k - part_of_k.amax(-1)[..., None])
     sum_of_k_2 = part_of_k_3.sum(-1)
-    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
     part_of_k_4 = -part_of_k_2 * (
         part_of_d_key_features / sum_of_k[..., None]
         + (-(part_of_k_2 / sum_of_k[..., None]) * part_of_d_key_features / sum_of_k[..., None]).sum(-1)[..., None]

@@ -407,9 +407,9 @@ def _scan_backward(
         d_o = tl.load(d_o_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         d_S_after_read = scale * d_o
         d_S_after = d_S + d_S_after_read
+        d_decay = d_S_after * S
         log_decay = tl.where(channel_valid, _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
-        d_decay = d_S_after * S
         d_log_decay = decay * d_decay
         d_g = -x * d_S_after * tl.sigmoid(-g) * tl.sigmoid(g) + d_log_decay * tl.sigmoid(-g)
         d_x = d_S_after * tl.sigmoid(-g)

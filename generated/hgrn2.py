@@ -172,11 +172,11 @@ def _chunk_forward_torch(q, g, v, scale, S, size):
     key_decayed = key * decay_to_end
     value = _rows(v, size)
     S, S_end = _scan(S, chunk_decay[..., :, None], key_decayed.mT @ value, dim=-3)
-    query = _rows(scale * q, size)
-    self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
     prefix = log_decay + _earlier(log_decay, size, dim=-2)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
     decay_to_row = torch.exp(prefix)
+    query = _rows(scale * q, size)
     query_decayed = query * decay_to_row
+    self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
     scores_all = 0
     for half in _halves(size):
         siblings = _siblings(size, half, like=q)
@@ -209,29 +209,29 @@ def _chunk_backward_torch(q, g, v, scale, S, d_o, d_S, size):
     key_decayed = key * decay_to_end
     value = _rows(v, size)
     S, _ = _scan(S, chunk_decay[..., :, None], key_decayed.mT @ value, dim=-3)
-    d_o_rows = _rows(d_o, size)
-    query = _rows(scale * q, size)
     prefix = log_decay + _earlier(log_decay, size, dim=-2)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
     decay_to_row = torch.exp(prefix)
+    query = _rows(scale * q, size)
     query_decayed = query * decay_to_row
+    d_o_rows = _rows(d_o, size)
     d_S_read = query_decayed.mT @ d_o_rows  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
     d_S, d_S_start = _scan(d_S, chunk_decay[..., :, None], d_S_read, dim=-3, reverse=True)
     d_query_decayed = d_o_rows @ S.mT  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-    d_self_score = (value * d_o_rows).sum(-1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
     d_scores_all = d_o_rows @ value.mT  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+    d_self_score = (value * d_o_rows).sum(-1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
+    d_chunk_decay = (d_S * S).sum(-1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+    d_total = chunk_decay * d_chunk_decay
     d_key_decayed = value @ d_S.mT  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
     d_decay_to_end = key * d_key_decayed
     d_suffix = decay_to_end * d_decay_to_end
-    d_chunk_decay = (d_S * S).sum(-1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-    d_total = chunk_decay * d_chunk_decay
     d_decay_to_row = query * d_query_decayed
     d_prefix = decay_to_row * d_decay_to_row
     self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
     d_query_pairs = 0
-    d_key_pairs = 0
-    d_log_decay_pairs = 0
     d_log_decay_pairs_2 = 0
     d_log_decay_pairs_3 = 0
+    d_log_decay_pairs = 0
+    d_key_pairs = 0
     scores_all = 0
     for half in _halves(size):
         siblings = _siblings(size, half, like=q)
@@ -245,26 +245,25 @@ def _chunk_backward_torch(q, g, v, scale, S, d_o, d_S, size):
         key_weighted = key * decay_to_middle
         # d_query_weighted[s,t,m] = Σ_i d_similarity[s,t,i] key_weighted[s,i,m]
         d_query_weighted = d_similarity @ key_weighted
+        d_decay_from_middle = query * d_query_weighted
+        d_from_middle = decay_from_middle * d_decay_from_middle
         query_weighted = query * decay_from_middle
         # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
         d_key_weighted = d_similarity.mT @ query_weighted
         d_decay_to_middle = key * d_key_weighted
         d_to_middle = decay_to_middle * d_decay_to_middle
-        d_decay_from_middle = query * d_query_weighted
-        d_from_middle = decay_from_middle * d_decay_from_middle
         # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
         similarity = query_weighted @ key_weighted.mT
         # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
         scores = torch.where(siblings, similarity, 0)
         d_query_pairs = d_query_pairs + decay_from_middle * d_query_weighted
-        d_key_pairs = d_key_pairs + decay_to_middle * d_key_weighted
-        d_log_decay_pairs = d_log_decay_pairs + _earlier(d_to_middle, half, dim=-2)
         d_log_decay_pairs_2 = d_log_decay_pairs_2 + d_from_middle
         d_log_decay_pairs_3 = d_log_decay_pairs_3 + _later(d_from_middle, half, dim=-2)
+        d_log_decay_pairs = d_log_decay_pairs + _earlier(d_to_middle, half, dim=-2)
+        d_key_pairs = d_key_pairs + decay_to_middle * d_key_weighted
         scores_all = scores_all + scores
     d_query = decay_to_row * d_query_decayed + key * d_self_score[..., :, None] + d_query_pairs
     d_q = scale * _unrows(d_query, T)
-    d_key = decay_to_end * d_key_decayed + query * d_self_score[..., :, None] + d_key_pairs
     # d_ℓ[t,m] = Σ_{j<t} d_suffix[j,m] + d_total[m] + d_prefix[t,m] + Σ_{j>t} d_prefix[j,m] + d_log_decay_pairs[t,m]
     #          + d_log_decay_pairs_2[t,m] + d_log_decay_pairs_3[t,m]
     d_log_decay = (
@@ -276,6 +275,7 @@ def _chunk_backward_torch(q, g, v, scale, S, d_o, d_S, size):
         + d_log_decay_pairs_2
         + d_log_decay_pairs_3
     )
+    d_key = decay_to_end * d_key_decayed + query * d_self_score[..., :, None] + d_key_pairs
     d_g = -_unrows(d_key, T) * torch.sigmoid(-g) * torch.sigmoid(g) + _unrows(d_log_decay, T) * torch.sigmoid(-g)
     # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
     d_value = key_decayed @ d_S + self_score[..., :, None] * d_o_rows + scores_all.mT @ d_o_rows
@@ -414,6 +414,7 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -423,8 +424,8 @@ def _segment_ends(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
@@ -432,7 +433,7 @@ def _segment_ends(
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -469,6 +470,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -477,16 +479,16 @@ def _chunk_forward(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        query = q * scale
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
-        key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
-        self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
         query_decayed = query * decay_to_row
+        key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
+        self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
@@ -507,10 +509,10 @@ def _chunk_forward(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores_all[t,i] value[i,c] + self_score[t] value[t,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores_all, v, DOT, PRECISION) + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION)
-        _store(o_ptr, at, channel, valid, channel_valid, V, y)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -547,6 +549,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -555,20 +558,20 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
+        d_decay_to_row = query * d_query_decayed
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        query = q * scale
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-        d_decay_to_row = query * d_query_decayed
         d_prefix = decay_to_row * d_decay_to_row
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
@@ -598,7 +601,7 @@ def _chunk_backward_query(
             d_log_decay_pairs_3 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
             d_query_pairs += decay_from_middle * d_query_weighted
         _store(
-            d_log_decay_part_ptr,
+            d_log_decay_part_ptr + start * K,
             at,
             feature,
             valid,
@@ -608,7 +611,7 @@ def _chunk_backward_query(
         )
         d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None] + d_query_pairs
         d_q = scale * d_query
-        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
+        _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
 
 
@@ -639,6 +642,7 @@ def _segment_ends_backward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -649,17 +653,17 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        query = q * scale
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
         query_decayed = query * decay_to_row
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay[:, None] + d_S_read
         log_total += total
@@ -700,6 +704,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -709,33 +714,33 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
-        log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
-        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
-        decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        query = q * scale
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
-        d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
-        key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
-        d_decay_to_end = key * d_key_decayed
-        d_suffix = decay_to_end * d_decay_to_end
-        total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
-        chunk_decay = tl.exp(total)
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
+        total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
+        chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
+        d_decay_to_end = key * d_key_decayed
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
+        d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
         d_log_decay_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
@@ -750,14 +755,14 @@ def _chunk_backward_key(
             d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
             d_decay_to_middle = key * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
-            d_key_pairs += decay_to_middle * d_key_weighted
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
+            d_key_pairs += decay_to_middle * d_key_weighted
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
-        d_log_decay_part = _load(d_log_decay_part_ptr, at, feature, valid, feature_valid, K)
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
         d_g = -d_key * tl.sigmoid(-g) * tl.sigmoid(g) + (
             _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part
         ) * tl.sigmoid(-g)
-        _store(d_g_ptr, at, feature, valid, feature_valid, K, d_g)
+        _store(d_g_ptr + start * K, at, feature, valid, feature_valid, K, d_g)
         d_S = d_S * chunk_decay[:, None] + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -791,6 +796,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -800,14 +806,14 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = _load(g_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
         self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
@@ -815,7 +821,7 @@ def _chunk_backward_value(
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
@@ -838,8 +844,122 @@ def _chunk_backward_value(
             + self_score[:, None] * d_o
             + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
         )
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S * chunk_decay[:, None] + d_S_read
+
+
+@_kernel
+def _chunk_backward_writes(
+    g_ptr,
+    v_ptr,
+    q_ptr,
+    d_o_ptr,
+    S_edges_ptr,
+    d_log_decay_part_ptr,
+    d_S_ptr,
+    d_g_ptr,
+    d_v_ptr,
+    d_S_end_ptr,
+    cuts_ptr,
+    scale,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    LEVELS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of all that writes to the state, in one walk backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        slot = first // CHUNK + segment + chunk
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
+        total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
+        chunk_decay = tl.exp(total)
+        d_total = chunk_decay * d_chunk_decay
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
+        d_decay_to_end = key * d_key_decayed
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
+        d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
+        key_decayed = key * decay_to_end
+        self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
+        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row
+        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_log_decay_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
+        for level in tl.static_range(LEVELS):
+            siblings = _tile_siblings(time, 2**level)
+            to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
+            decay_to_middle = tl.exp(to_middle)
+            # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
+            d_similarity = tl.where(siblings, d_scores_all, 0.0)
+            # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
+            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
+            decay_from_middle = tl.exp(from_middle)
+            query_weighted = query * decay_from_middle
+            # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_decay_to_middle = key * d_key_weighted
+            d_to_middle = decay_to_middle * d_decay_to_middle
+            key_weighted = key * decay_to_middle
+            # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
+            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
+            scores = tl.where(siblings, similarity, 0.0)
+            d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
+            d_key_pairs += decay_to_middle * d_key_weighted
+            scores_all += scores
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_g = -d_key * tl.sigmoid(-g) * tl.sigmoid(g) + (
+            _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part
+        ) * tl.sigmoid(-g)
+        _store(d_g_ptr + start * K, at, feature, valid, feature_valid, K, d_g)
+        # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
+        d_value = (
+            _dot(key_decayed, d_S, DOT, PRECISION)
+            + self_score[:, None] * d_o
+            + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
+        )
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_S = d_S * chunk_decay[:, None] + d_S_read
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
 
 @_kernel
@@ -969,6 +1089,7 @@ class _Grid:
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
@@ -1149,44 +1270,71 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S_starts, d_o, d_S
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
-    d_g = torch.empty_like(g)
-    grid.launch(
-        _chunk_backward_key,
-        "m",
-        (
-            g,
-            v,
-            q,
-            d_o,
-            S_edges,
-            d_log_decay_part,
-            d_S_starts,
-            d_g,
-            d_S_end,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        ENDS=not grid.split,
-        **products,
-    )
+    if not grid.whole:
+        d_g = torch.empty_like(g)
+        grid.launch(
+            _chunk_backward_key,
+            "m",
+            (
+                g,
+                v,
+                q,
+                d_o,
+                S_edges,
+                d_log_decay_part,
+                d_S_starts,
+                d_g,
+                d_S_end,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
-    d_v = torch.empty_like(v)
-    grid.launch(
-        _chunk_backward_value,
-        "v",
-        (
-            g,
-            q,
-            d_o,
-            d_S_starts,
-            d_v,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        **products,
-    )
+    if not grid.whole:
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_value,
+            "v",
+            (
+                g,
+                q,
+                d_o,
+                d_S_starts,
+                d_v,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            **products,
+        )
+
+    if grid.whole:
+        d_g = torch.empty_like(g)
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_writes,
+            "m",
+            (
+                g,
+                v,
+                q,
+                d_o,
+                S_edges,
+                d_log_decay_part,
+                d_S_starts,
+                d_g,
+                d_v,
+                d_S_end,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
     return (
         d_q,

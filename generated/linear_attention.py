@@ -270,6 +270,7 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -279,10 +280,10 @@ def _segment_ends(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -321,6 +322,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -330,22 +332,22 @@ def _chunk_forward(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query, S, DOT, PRECISION)
         n = tl.sum(scores, 1) + tl.sum(query * z[None, :], 1)  # n[t] = Σ_i scores[t,i] + Σ_m query[t,m] z[m]
-        tl.store(n_ptr + at, n, mask=valid & (tile == 0))
+        tl.store(n_ptr + start + at, n, mask=valid & (tile == 0))
         o = y / (n[:, None] + 1e-6)
-        _store(o_ptr, at, channel, valid, channel_valid, V, o)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, o)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     if ENDS:
@@ -384,6 +386,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -393,15 +396,15 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
@@ -413,7 +416,7 @@ def _chunk_backward_query(
             d_n[:, None] * z[None, :] + _dot(d_y, tl.trans(S), DOT, PRECISION) + _dot(d_similarity, key, DOT, PRECISION)
         )
         d_q = scale * d_query * tl.exp(_minimum(q, 0.0))
-        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
+        _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
 
@@ -446,6 +449,7 @@ def _segment_ends_backward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -456,16 +460,16 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        start = (first + chunk * CHUNK) * H + head
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
         d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
         d_S = d_S + d_S_read
@@ -508,6 +512,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -518,15 +523,15 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        start = (first + chunk * CHUNK) * H + head
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
@@ -540,7 +545,7 @@ def _chunk_backward_key(
             d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION) + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
         )
         d_k = d_key * tl.exp(_minimum(k, 0.0))
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_k)
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_k)
         d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
         d_S = d_S + d_S_read
@@ -578,6 +583,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -587,23 +593,107 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_y = d_o / (n[:, None] + 1e-6)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_y = d_o / (n[:, None] + 1e-6)
         # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
         d_value = _dot(key, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_S = d_S + d_S_read
+
+
+@_kernel
+def _chunk_backward_writes(
+    k_ptr,
+    v_ptr,
+    n_ptr,
+    o_ptr,
+    d_o_ptr,
+    q_ptr,
+    d_S_ptr,
+    d_z_ptr,
+    d_k_ptr,
+    d_v_ptr,
+    d_S_end_ptr,
+    d_z_end_ptr,
+    cuts_ptr,
+    scale,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of all that writes to the state, in one walk backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_y = d_o / (n[:, None] + 1e-6)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_scores = d_n[:, None] + _dot(
+            d_y, tl.trans(v), DOT, PRECISION
+        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        # d_similarity[t,i] = d_scores[t,i] where i ≤ t
+        d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
+        query = tl.where(
+            valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
+        )
+        # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
+        d_key = (
+            d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION) + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        )
+        d_k = d_key * tl.exp(_minimum(k, 0.0))
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_k)
+        key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
+        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
+        # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
+        d_value = _dot(key, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
+        d_S = d_S + d_S_read
+        d_z = d_z + d_z_read
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
+        tl.store(d_z_end_ptr + (segment * H + head) * K + feature, d_z, mask=feature_valid)
 
 
 @_kernel
@@ -733,6 +823,7 @@ class _Grid:
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
@@ -936,45 +1027,73 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S_starts, z_starts
         d_S_starts = grid.hand_over(d_S_ends, d_S, d_S_end, reverse=True)
         d_z_starts = grid.hand_over(d_z_ends, d_z, d_z_end, reverse=True)
 
-    d_k = torch.empty_like(k)
-    grid.launch(
-        _chunk_backward_key,
-        "m",
-        (
-            k,
-            v,
-            n,
-            o,
-            d_o,
-            q,
-            d_S_starts,
-            d_z_starts,
-            d_k,
-            d_S_end,
-            d_z_end,
-        ),
-        (scale,),
-        CHUNK=size,
-        ENDS=not grid.split,
-        **products,
-    )
+    if not grid.whole:
+        d_k = torch.empty_like(k)
+        grid.launch(
+            _chunk_backward_key,
+            "m",
+            (
+                k,
+                v,
+                n,
+                o,
+                d_o,
+                q,
+                d_S_starts,
+                d_z_starts,
+                d_k,
+                d_S_end,
+                d_z_end,
+            ),
+            (scale,),
+            CHUNK=size,
+            ENDS=not grid.split,
+            **products,
+        )
 
-    d_v = torch.empty_like(v)
-    grid.launch(
-        _chunk_backward_value,
-        "v",
-        (
-            k,
-            n,
-            d_o,
-            q,
-            d_S_starts,
-            d_v,
-        ),
-        (scale,),
-        CHUNK=size,
-        **products,
-    )
+    if not grid.whole:
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_value,
+            "v",
+            (
+                k,
+                n,
+                d_o,
+                q,
+                d_S_starts,
+                d_v,
+            ),
+            (scale,),
+            CHUNK=size,
+            **products,
+        )
+
+    if grid.whole:
+        d_k = torch.empty_like(k)
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_writes,
+            "m",
+            (
+                k,
+                v,
+                n,
+                o,
+                d_o,
+                q,
+                d_S_starts,
+                d_z_starts,
+                d_k,
+                d_v,
+                d_S_end,
+                d_z_end,
+            ),
+            (scale,),
+            CHUNK=size,
+            ENDS=not grid.split,
+            **products,
+        )
 
     return (
         d_q,

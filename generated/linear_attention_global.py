@@ -137,9 +137,9 @@ def _parallel_torch(q, k, v, scale, size):
     query = _rows(scale * (torch.exp(q.clamp(max=0)) + torch.relu(q)), size)
     key = _rows(torch.exp(k.clamp(max=0)) + torch.relu(k), size)
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+    n = similarity.sum(-1)  # n[t] = Σ_i similarity[t,i]
     value = _rows(v, size)
     y = similarity @ value  # y[t,c] = Σ_i similarity[t,i] value[i,c]
-    n = similarity.sum(-1)  # n[t] = Σ_i similarity[t,i]
     o = y / (n[..., :, None] + 1e-6)
     return _unrows(o, T)
 
@@ -262,6 +262,7 @@ def _chunk_sums(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -271,10 +272,10 @@ def _chunk_sums(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     _store(S_parts_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -310,6 +311,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -319,16 +321,16 @@ def _chunk_forward(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
         y = _dot(query, S, DOT, PRECISION)  # y[t,c] = Σ_m query[t,m] S[m,c]
         n = tl.sum(query * z[None, :], 1)  # n[t] = Σ_m query[t,m] z[m]
-        tl.store(n_ptr + at, n, mask=valid & (tile == 0))
+        tl.store(n_ptr + start + at, n, mask=valid & (tile == 0))
         o = y / (n[:, None] + 1e-6)
-        _store(o_ptr, at, channel, valid, channel_valid, V, o)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, o)
 
 
 @_kernel
@@ -364,6 +366,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -375,17 +378,17 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         # d_query[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c]
         d_query = d_n[:, None] * z[None, :] + _dot(d_y, tl.trans(S), DOT, PRECISION)
         d_q = scale * d_query * tl.exp(_minimum(q, 0.0))
-        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
+        _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
@@ -425,6 +428,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -434,12 +438,12 @@ def _chunk_backward_key(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        start = (first + chunk * CHUNK) * H + head
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_key = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         d_k = d_key * tl.exp(_minimum(k, 0.0))
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_k)
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_k)
 
 
 @_kernel
@@ -468,6 +472,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -476,11 +481,11 @@ def _chunk_backward_value(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
         d_value = _dot(key, d_S, DOT, PRECISION)  # d_value[t,c] = Σ_m d_S[m,c] key[t,m]
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
 
 
 @_kernel
@@ -545,6 +550,7 @@ class _Grid:
         self.cuts, self.owners, self.slots = (self.on_device(x) for x in (cuts, owners, slots))
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},

@@ -170,8 +170,8 @@ def _segment_forward(C, B, x, dt, A_log, dt_bias, D, scale, S, size):
     write = B[..., :, None] * value[..., None, :]
     S_states = _scan(S, log_decay, decay, write, size)
     S_after = S_states[:, 1:]
-    skip = D * x
     query = scale * C
+    skip = D * x
     o = skip + torch.einsum("...m, ...mv -> ...v", query, S_after)  # o[c] = skip[t,c] + Σ_m query[t,m] S_after[m,c]
     return o, S_states[:, -1]
 
@@ -419,8 +419,6 @@ def _scan_forward(
         C = tl.load(C_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         dt = tl.load(dt_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         B = tl.load(B_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        skip = D * x
-        query = C * scale
         log_decay = tl.where(
             feature_valid[:, None] & channel_valid[None, :],
             -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt[None, :] + dt_bias[None, :]),
@@ -430,6 +428,8 @@ def _scan_forward(
         value = x * _softplus(dt + dt_bias)
         write = B[:, None] * value[None, :]
         S_after = decay * S + write
+        query = C * scale
+        skip = D * x
         o = skip + tl.sum(query[:, None] * S_after, 0)  # o[c] = skip[t,c] + Σ_m query[t,m] S_after[m,c]
         tl.store(o_ptr + at * V + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
         S = S_after

@@ -178,17 +178,17 @@ def _chunk_forward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, size):
     key_decayed = key * decay_to_end[..., :, None]
     value = _rows(x, size)
     S, S_end = _scan(S, chunk_decay[..., None, None], key_decayed.mT @ value, dim=-3)
-    skip = _rows(D[..., None] * x, size)
     query = _rows(scale * C, size)
+    prefix = log_decay + _earlier(log_decay, size, dim=-1)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+    decay_to_row = torch.exp(prefix)
+    query_decayed = query * decay_to_row[..., :, None]
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     between = _between(log_decay)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
     pair_decay = torch.exp(between)
     weighted = similarity * pair_decay
     scores = weighted.tril()  # scores[t,i] = weighted[t,i] where i ≤ t
-    prefix = log_decay + _earlier(log_decay, size, dim=-1)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
-    decay_to_row = torch.exp(prefix)
-    query_decayed = query * decay_to_row[..., :, None]
     y = scores @ value + query_decayed @ S  # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
+    skip = _rows(D[..., None] * x, size)
     o = skip + y
     return _unrows(o, T), S_end
 
@@ -206,11 +206,11 @@ def _chunk_backward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, si
     key_decayed = key * decay_to_end[..., :, None]
     value = _rows(x, size)
     S, _ = _scan(S, chunk_decay[..., None, None], key_decayed.mT @ value, dim=-3)
-    d_o_rows = _rows(d_o, size)
     query = _rows(scale * C, size)
     prefix = log_decay + _earlier(log_decay, size, dim=-1)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
     decay_to_row = torch.exp(prefix)
     query_decayed = query * decay_to_row[..., :, None]
+    d_o_rows = _rows(d_o, size)
     d_S_read = query_decayed.mT @ d_o_rows  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
     d_S, d_S_start = _scan(d_S, chunk_decay[..., None, None], d_S_read, dim=-3, reverse=True)
     d_D = (x * d_o).sum(-1).sum((0, 1))
@@ -234,10 +234,10 @@ def _chunk_backward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, si
     d_key = decay_to_end[..., :, None] * d_key_decayed + d_similarity.mT @ query
     tokens_of_d_key = _unrows(d_key, T)
     d_B = tokens_of_d_key * F.softplus(dt[..., None] + dt_bias[..., None], threshold=40)
-    d_decay_to_end = (key * d_key_decayed).sum(-1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
-    d_suffix = decay_to_end * d_decay_to_end
     d_chunk_decay = (d_S * S).sum(-2).sum(-1)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
     d_total = chunk_decay * d_chunk_decay
+    d_decay_to_end = (key * d_key_decayed).sum(-1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
+    d_suffix = decay_to_end * d_decay_to_end
     d_decay_to_row = (query * d_query_decayed).sum(-1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
     d_prefix = decay_to_row * d_decay_to_row
     d_pair_decay = similarity * d_weighted
@@ -402,6 +402,7 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -413,17 +414,17 @@ def _segment_ends(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        start = (first + chunk * CHUNK) * H + head
+        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        B = _load(B_ptr, at, feature, valid, feature_valid, K)
+        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
+        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -463,6 +464,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -474,27 +476,27 @@ def _chunk_forward(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
-        skip = D * x
-        C = _load(C_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
         query = C * scale
-        B = _load(B_ptr, at, feature, valid, feature_valid, K)
-        dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row[:, None]
+        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
-        decay_to_row = tl.exp(prefix)
-        query_decayed = query * decay_to_row[:, None]
+        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, x, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
+        skip = D * x
         o = skip + y
-        _store(o_ptr, at, channel, valid, channel_valid, V, o)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, o)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
@@ -539,6 +541,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -549,36 +552,38 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = C * scale
+        d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
+        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
-        C = _load(C_ptr, at, feature, valid, feature_valid, K)
-        query = C * scale
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-        d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
         d_prefix = decay_to_row * d_decay_to_row
         tl.store(
-            d_log_decay_forward_ptr + tile * rows * H + at, d_prefix + _tile_later_rows(d_prefix, time), mask=valid
+            d_log_decay_forward_ptr + tile * rows * H + start + at,
+            d_prefix + _tile_later_rows(d_prefix, time),
+            mask=valid,
         )
-        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
-        pair_decay = tl.exp(between)
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
+        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        pair_decay = tl.exp(between)
         d_similarity = pair_decay * d_weighted
-        B = _load(B_ptr, at, feature, valid, feature_valid, K)
+        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         # d_query[t,m] = decay_to_row[t] d_query_decayed[t,m] + Σ_i d_similarity[t,i] key[i,m]
         d_query = decay_to_row[:, None] * d_query_decayed + _dot(d_similarity, key, DOT, PRECISION)
         d_C = scale * d_query
-        _store(d_C_ptr, at, feature, valid, feature_valid, K, d_C)
+        _store(d_C_ptr + start * K, at, feature, valid, feature_valid, K, d_C)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
@@ -616,6 +621,7 @@ def _segment_ends_backward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -628,17 +634,17 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        start = (first + chunk * CHUNK) * H + head
+        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        C = _load(C_ptr, at, feature, valid, feature_valid, K)
+        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
         query = C * scale
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
         log_total += total
@@ -683,6 +689,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -694,46 +701,46 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
-        dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
-        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
-        decay_to_end = tl.exp(suffix)
-        B = _load(B_ptr, at, feature, valid, feature_valid, K)
-        key = B * _softplus(dt[:, None] + dt_bias)
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
-        d_suffix = decay_to_end * d_decay_to_end
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(tl.sum(d_S * S, 0), 0)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
-        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
-        pair_decay = tl.exp(between)
-        C = _load(C_ptr, at, feature, valid, feature_valid, K)
+        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
+        key = B * _softplus(dt[:, None] + dt_bias)
+        d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
         query = C * scale
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_pair_decay = similarity * d_weighted
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        pair_decay = tl.exp(between)
         d_between = pair_decay * d_pair_decay
         tl.store(
-            d_log_decay_reverse_ptr + tile * rows * H + at,
+            d_log_decay_reverse_ptr + tile * rows * H + start + at,
             _tile_earlier_rows(d_suffix, time) + d_total + _tile_rectangle(d_between, time),
             mask=valid,
         )
         d_similarity = pair_decay * d_weighted
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        _store(d_key_rows_ptr, at, feature, valid, feature_valid, K, d_key)
+        _store(d_key_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         d_B = d_key * _softplus(dt[:, None] + dt_bias)
-        _store(d_B_ptr, at, feature, valid, feature_valid, K, d_B)
+        _store(d_B_ptr + start * K, at, feature, valid, feature_valid, K, d_B)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
@@ -774,6 +781,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -786,26 +794,26 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        B = _load(B_ptr, at, feature, valid, feature_valid, K)
-        dt = tl.load(dt_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        start = (first + chunk * CHUNK) * H + head
+        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
+        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         key = B * _softplus(dt[:, None] + dt_bias)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        C = _load(C_ptr, at, feature, valid, feature_valid, K)
+        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
         query = C * scale
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
         d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
         d_x = d_value + D * d_o
-        _store(d_x_ptr, at, channel, valid, channel_valid, V, d_x)
+        _store(d_x_ptr + start * V, at, channel, valid, channel_valid, V, d_x)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
@@ -813,6 +821,114 @@ def _chunk_backward_value(
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
+
+
+@_kernel
+def _chunk_backward_writes(
+    A_log_ptr,
+    dt_ptr,
+    dt_bias_ptr,
+    B_ptr,
+    x_ptr,
+    S_edges_ptr,
+    C_ptr,
+    d_o_ptr,
+    D_ptr,
+    d_S_ptr,
+    d_log_decay_reverse_ptr,
+    d_key_rows_ptr,
+    d_B_ptr,
+    d_x_ptr,
+    d_S_end_ptr,
+    cuts_ptr,
+    scale,
+    rows,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of all that writes to the state, in one walk backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    A_log = tl.load(A_log_ptr + head)
+    dt_bias = tl.load(dt_bias_ptr + head)
+    D = tl.load(D_ptr + head)
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        slot = first // CHUNK + segment + chunk
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
+        total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
+        chunk_decay = tl.exp(total)
+        d_total = chunk_decay * d_chunk_decay
+        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
+        key = B * _softplus(dt[:, None] + dt_bias)
+        d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = C * scale
+        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_scores = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_weighted = tl.where(
+            time[:, None] >= time[None, :], d_scores, 0.0
+        )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
+        d_pair_decay = similarity * d_weighted
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        pair_decay = tl.exp(between)
+        d_between = pair_decay * d_pair_decay
+        tl.store(
+            d_log_decay_reverse_ptr + tile * rows * H + start + at,
+            _tile_earlier_rows(d_suffix, time) + d_total + _tile_rectangle(d_between, time),
+            mask=valid,
+        )
+        d_similarity = pair_decay * d_weighted
+        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        _store(d_key_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        d_B = d_key * _softplus(dt[:, None] + dt_bias)
+        _store(d_B_ptr + start * K, at, feature, valid, feature_valid, K, d_B)
+        key_decayed = key * decay_to_end[:, None]
+        weighted = similarity * pair_decay
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
+        d_x = d_value + D * d_o
+        _store(d_x_ptr + start * V, at, channel, valid, channel_valid, V, d_x)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row[:, None]
+        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S = d_S * chunk_decay + d_S_read
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
 
 @_kernel
@@ -947,6 +1063,7 @@ class _Grid:
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (C.dtype, x.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
@@ -1144,55 +1261,91 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
-    d_log_decay_reverse = S_starts.new_empty(tiles_m, batch, T, H)
-    d_B = torch.empty_like(B)
-    d_key_rows = S_starts.new_empty(batch, T, H, K)
-    grid.launch(
-        _chunk_backward_key,
-        "m",
-        (
-            A_log,
-            dt,
-            dt_bias,
-            B,
-            x,
-            S_edges,
-            C,
-            d_o,
-            d_S_starts,
-            d_log_decay_reverse,
-            d_key_rows,
-            d_B,
-            d_S_end,
-        ),
-        (
-            scale,
-            rows,
-        ),
-        CHUNK=size,
-        ENDS=not grid.split,
-        **products,
-    )
+    if not grid.whole:
+        d_log_decay_reverse = S_starts.new_empty(tiles_m, batch, T, H)
+        d_B = torch.empty_like(B)
+        d_key_rows = S_starts.new_empty(batch, T, H, K)
+        grid.launch(
+            _chunk_backward_key,
+            "m",
+            (
+                A_log,
+                dt,
+                dt_bias,
+                B,
+                x,
+                S_edges,
+                C,
+                d_o,
+                d_S_starts,
+                d_log_decay_reverse,
+                d_key_rows,
+                d_B,
+                d_S_end,
+            ),
+            (
+                scale,
+                rows,
+            ),
+            CHUNK=size,
+            ENDS=not grid.split,
+            **products,
+        )
 
-    d_x = torch.empty_like(x)
-    grid.launch(
-        _chunk_backward_value,
-        "v",
-        (
-            B,
-            dt,
-            dt_bias,
-            A_log,
-            d_o,
-            C,
-            D,
-            d_S_starts,
-            d_x,
-        ),
-        (scale,),
-        CHUNK=size,
-        **products,
-    )
+    if not grid.whole:
+        d_x = torch.empty_like(x)
+        grid.launch(
+            _chunk_backward_value,
+            "v",
+            (
+                B,
+                dt,
+                dt_bias,
+                A_log,
+                d_o,
+                C,
+                D,
+                d_S_starts,
+                d_x,
+            ),
+            (scale,),
+            CHUNK=size,
+            **products,
+        )
+
+    if grid.whole:
+        d_log_decay_reverse = S_starts.new_empty(tiles_m, batch, T, H)
+        d_B = torch.empty_like(B)
+        d_key_rows = S_starts.new_empty(batch, T, H, K)
+        d_x = torch.empty_like(x)
+        grid.launch(
+            _chunk_backward_writes,
+            "m",
+            (
+                A_log,
+                dt,
+                dt_bias,
+                B,
+                x,
+                S_edges,
+                C,
+                d_o,
+                D,
+                d_S_starts,
+                d_log_decay_reverse,
+                d_key_rows,
+                d_B,
+                d_x,
+                d_S_end,
+            ),
+            (
+                scale,
+                rows,
+            ),
+            CHUNK=size,
+            ENDS=not grid.split,
+            **products,
+        )
 
     d_log_decay = d_log_decay_forward.sum(0) + d_log_decay_reverse.sum(0)
     d_key = d_key_rows
@@ -1200,8 +1353,8 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
     dt = dt.float()
     x = x.float()
     d_D = (x * d_o).sum(-1).sum((0, 1))
-    part_of_A_log = -d_log_decay * torch.exp(A_log.clamp(max=80)) * torch.sigmoid(dt + dt_bias)
     sum_of_B = (B * d_key * torch.sigmoid(dt[..., None] + dt_bias[..., None])).sum(-1)
+    part_of_A_log = -d_log_decay * torch.exp(A_log.clamp(max=80)) * torch.sigmoid(dt + dt_bias)
     d_dt = part_of_A_log + sum_of_B
     d_dt_bias = part_of_A_log.sum((0, 1)) + sum_of_B.sum((0, 1))
     d_A_log = ((-torch.exp(A_log.clamp(max=80)) * F.softplus(dt + dt_bias, threshold=40)) * d_log_decay).sum((0, 1))

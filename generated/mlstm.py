@@ -243,19 +243,19 @@ def _chunk_forward_torch(q, k, v, i, f, scale, shift, maximum, S, z, size):
     value = _rows(v, size)
     S, S_end = _scan(S, chunk_decay[..., None, None], key_decayed.mT @ value, dim=-3)
     z, z_end = _scan(z, chunk_decay[..., None], key_decayed.sum(-2), dim=-2)
-    log_unit = _rows((-maximum).clamp(min=-60), size)
     query = _rows(scale * q, size)
+    prefix = log_decay + _earlier(log_decay, size, dim=-1)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+    decay_to_row = torch.exp(prefix)
+    query_decayed = query * decay_to_row[..., :, None]
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     between = _between(log_decay)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
     pair_decay = torch.exp(between)
     weighted = similarity * pair_decay
     scores = weighted.tril()  # scores[t,i] = weighted[t,i] where i ≤ t
-    prefix = log_decay + _earlier(log_decay, size, dim=-1)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
-    decay_to_row = torch.exp(prefix)
-    query_decayed = query * decay_to_row[..., :, None]
     y = scores @ value + query_decayed @ S  # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
     # n[t] = Σ_i scores[t,i] + Σ_m query_decayed[t,m] z[m]
     n = scores.sum(-1) + (query_decayed * z[..., None, :]).sum(-1)
+    log_unit = _rows((-maximum).clamp(min=-60), size)
     o = y / torch.maximum(torch.exp(log_unit[..., :, None]), torch.abs(n[..., :, None]))
     return _unrows(o, T), S_end, z_end
 
@@ -274,7 +274,6 @@ def _chunk_backward_torch(q, k, v, i, f, scale, shift, maximum, S, z, d_o, d_S, 
     value = _rows(v, size)
     S, _ = _scan(S, chunk_decay[..., None, None], key_decayed.mT @ value, dim=-3)
     z, _ = _scan(z, chunk_decay[..., None], key_decayed.sum(-2), dim=-2)
-    log_unit = _rows((-maximum).clamp(min=-60), size)
     query = _rows(scale * q, size)
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     between = _between(log_decay)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
@@ -287,6 +286,7 @@ def _chunk_backward_torch(q, k, v, i, f, scale, shift, maximum, S, z, d_o, d_S, 
     # n[t] = Σ_i scores[t,i] + Σ_m query_decayed[t,m] z[m]
     n = scores.sum(-1) + (query_decayed * z[..., None, :]).sum(-1)
     d_o_rows = _rows(d_o, size)
+    log_unit = _rows((-maximum).clamp(min=-60), size)
     d_y = d_o_rows / torch.maximum(torch.exp(log_unit[..., :, None]), torch.abs(n[..., :, None]))
     d_S_read = query_decayed.mT @ d_y  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
     y = scores @ value + query_decayed @ S  # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
@@ -323,11 +323,11 @@ def _chunk_backward_torch(q, k, v, i, f, scale, shift, maximum, S, z, d_o, d_S, 
     tokens_of_d_key = _unrows(d_key, T)
     d_i = (part_of_i * tokens_of_d_key).sum(-1)  # d_i[t] = Σ_m k[t,m] exp(i[t] - maximum[t]) d_key[t,m]
     d_k = tokens_of_d_key * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None])
-    d_decay_to_end = (key * d_key_decayed).sum(-1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
-    d_suffix = decay_to_end * d_decay_to_end
     # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
     d_chunk_decay = (d_S * S).sum(-2).sum(-1) + (d_z * z).sum(-1)
     d_total = chunk_decay * d_chunk_decay
+    d_decay_to_end = (key * d_key_decayed).sum(-1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
+    d_suffix = decay_to_end * d_decay_to_end
     d_decay_to_row = (query * d_query_decayed).sum(-1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
     d_prefix = decay_to_row * d_decay_to_row
     d_pair_decay = similarity * d_weighted
@@ -490,6 +490,7 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -500,15 +501,15 @@ def _segment_ends(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        start = (first + chunk * CHUNK) * H + head
+        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
@@ -517,7 +518,7 @@ def _segment_ends(
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         z = z * chunk_decay + tl.sum(key_decayed, 0)
         log_total += total
@@ -562,6 +563,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -571,37 +573,37 @@ def _chunk_forward(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        log_unit = _maximum(-maximum, -60.0)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
-        i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row[:, None]
+        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
             0.0,
         )
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
-        decay_to_row = tl.exp(prefix)
-        query_decayed = query * decay_to_row[:, None]
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
         # n[t] = Σ_i scores[t,i] + Σ_m query_decayed[t,m] z[m]
         n = tl.sum(scores, 1) + tl.sum(query_decayed * z[None, :], 1)
-        tl.store(n_ptr + at, n, mask=valid & (tile == 0))
+        tl.store(n_ptr + start + at, n, mask=valid & (tile == 0))
+        log_unit = _maximum(-maximum, -60.0)
         o = y / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
-        _store(o_ptr, at, channel, valid, channel_valid, V, o)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, o)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
@@ -653,6 +655,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -662,22 +665,21 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         tl.store(z_edges_ptr + (slot * H + head) * K + feature, z, mask=feature_valid)
-        f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
-        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
-        decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        query = q * scale
-        maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_unit = _maximum(-maximum, -60.0)
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(
             -o
             * d_o
@@ -690,32 +692,33 @@ def _chunk_backward_query(
             / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None])),
             1,
         )
-        i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
         # d_query_decayed[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c]
         d_query_decayed = d_n[:, None] * z[None, :] + _dot(d_y, tl.trans(S), DOT, PRECISION)
+        query = q * scale
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
+        log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
-        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
-        pair_decay = tl.exp(between)
-        key = tl.where(
-            valid[:, None] & feature_valid[None, :],
-            k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
-            0.0,
-        )
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
+        key = tl.where(
+            valid[:, None] & feature_valid[None, :],
+            k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
+            0.0,
+        )
+        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_pair_decay = similarity * d_weighted
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        pair_decay = tl.exp(between)
         d_between = pair_decay * d_pair_decay
         tl.store(
-            d_log_decay_forward_ptr + tile * rows * H + at,
+            d_log_decay_forward_ptr + tile * rows * H + start + at,
             d_prefix + _tile_later_rows(d_prefix, time) + _tile_rectangle(d_between, time),
             mask=valid,
         )
@@ -723,7 +726,7 @@ def _chunk_backward_query(
         # d_query[t,m] = decay_to_row[t] d_query_decayed[t,m] + Σ_i d_similarity[t,i] key[i,m]
         d_query = decay_to_row[:, None] * d_query_decayed + _dot(d_similarity, key, DOT, PRECISION)
         d_q = scale * d_query
-        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
+        _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
@@ -765,6 +768,7 @@ def _segment_ends_backward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -776,24 +780,24 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        start = (first + chunk * CHUNK) * H + head
+        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_unit = _maximum(-maximum, -60.0)
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(
             -o
             * d_o
@@ -858,6 +862,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -868,42 +873,43 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
-        f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid, other=0.0)
+        d_chunk_decay = tl.sum(d_S * S) + tl.sum(
+            d_z * z, 0
+        )  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
+        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
-        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
-        decay_to_end = tl.exp(suffix)
-        i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
+        chunk_decay = tl.exp(total)
+        d_total = chunk_decay * d_chunk_decay
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        # d_key_decayed[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)
+        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
             0.0,
         )
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        # d_key_decayed[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
-        d_key_decayed = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)
         d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
+        decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
-        total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
-        chunk_decay = tl.exp(total)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid, other=0.0)
-        # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
-        d_chunk_decay = tl.sum(tl.sum(d_S * S, 0), 0) + tl.sum(d_z * z, 0)
-        d_total = chunk_decay * d_chunk_decay
         tl.store(
-            d_log_decay_reverse_ptr + tile * rows * H + at, _tile_earlier_rows(d_suffix, time) + d_total, mask=valid
+            d_log_decay_reverse_ptr + tile * rows * H + start + at,
+            _tile_earlier_rows(d_suffix, time) + d_total,
+            mask=valid,
         )
-        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
-        pair_decay = tl.exp(between)
         log_unit = _maximum(-maximum, -60.0)
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        o = _load(o_ptr, at, channel, valid, channel_valid, V)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(
             -o
             * d_o
@@ -916,7 +922,7 @@ def _chunk_backward_key(
             / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None])),
             1,
         )
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
@@ -924,13 +930,15 @@ def _chunk_backward_key(
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        pair_decay = tl.exp(between)
         d_similarity = pair_decay * d_weighted
         query = q * scale
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        _store(d_key_rows_ptr, at, feature, valid, feature_valid, K, d_key)
+        _store(d_key_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         d_k = d_key * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None])
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_k)
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_k)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
@@ -975,6 +983,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -984,35 +993,35 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        i = tl.load(i_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        maximum = tl.load(maximum_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        start = (first + chunk * CHUNK) * H + head
+        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
             0.0,
         )
-        f = tl.load(f_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        shift = tl.load(shift_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        log_unit = _maximum(-maximum, -60.0)
-        n = tl.load(n_ptr + at, mask=valid, other=0.0).to(tl.float32)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        log_unit = _maximum(-maximum, -60.0)
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_y[j,c] scores[j,t]
         d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
@@ -1020,6 +1029,146 @@ def _chunk_backward_value(
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
+
+
+@_kernel
+def _chunk_backward_writes(
+    f_ptr,
+    shift_ptr,
+    i_ptr,
+    k_ptr,
+    maximum_ptr,
+    v_ptr,
+    S_edges_ptr,
+    z_edges_ptr,
+    n_ptr,
+    o_ptr,
+    d_o_ptr,
+    q_ptr,
+    d_S_ptr,
+    d_z_ptr,
+    d_log_decay_reverse_ptr,
+    d_key_rows_ptr,
+    d_k_ptr,
+    d_v_ptr,
+    d_S_end_ptr,
+    d_z_end_ptr,
+    cuts_ptr,
+    scale,
+    rows,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of all that writes to the state, in one walk backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        slot = first // CHUNK + segment + chunk
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid, other=0.0)
+        d_chunk_decay = tl.sum(d_S * S) + tl.sum(
+            d_z * z, 0
+        )  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
+        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
+        total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
+        chunk_decay = tl.exp(total)
+        d_total = chunk_decay * d_chunk_decay
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        # d_key_decayed[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)
+        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        key = tl.where(
+            valid[:, None] & feature_valid[None, :],
+            k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
+            0.0,
+        )
+        d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        tl.store(
+            d_log_decay_reverse_ptr + tile * rows * H + start + at,
+            _tile_earlier_rows(d_suffix, time) + d_total,
+            mask=valid,
+        )
+        log_unit = _maximum(-maximum, -60.0)
+        n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_n = tl.sum(
+            -o
+            * d_o
+            * tl.where(n[:, None] > 0, 1.0, tl.where(n[:, None] < 0, -1.0, 0.0))
+            * tl.where(
+                tl.exp(log_unit[:, None]) < tl.abs(n[:, None]),
+                1.0,
+                tl.where(tl.exp(log_unit[:, None]) == tl.abs(n[:, None]), 0.5, 0.0),
+            )
+            / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None])),
+            1,
+        )
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
+        d_scores = d_n[:, None] + _dot(
+            d_y, tl.trans(v), DOT, PRECISION
+        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        d_weighted = tl.where(
+            time[:, None] >= time[None, :], d_scores, 0.0
+        )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        pair_decay = tl.exp(between)
+        d_similarity = pair_decay * d_weighted
+        query = q * scale
+        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        _store(d_key_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        d_k = d_key * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None])
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_k)
+        key_decayed = key * decay_to_end[:, None]
+        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        weighted = similarity * pair_decay
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_y[j,c] scores[j,t]
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row[:, None]
+        d_S_read = _dot(tl.trans(query_decayed), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
+        d_z_read = tl.sum(d_n[:, None] * query_decayed, 0)  # d_z_read[m] = Σ_t d_n[t] query_decayed[t,m]
+        d_S = d_S * chunk_decay + d_S_read
+        d_z = d_z * chunk_decay + d_z_read
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
+        tl.store(d_z_end_ptr + (segment * H + head) * K + feature, d_z, mask=feature_valid)
 
 
 @_kernel
@@ -1162,6 +1311,7 @@ class _Grid:
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
@@ -1402,62 +1552,103 @@ def _launch_backward(
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
         d_z_starts = grid.hand_over(d_z_ends, totals, d_z, d_z_end, reverse=True)
 
-    d_log_decay_reverse = S_starts.new_empty(tiles_m, batch, T, H)
-    d_key_rows = S_starts.new_empty(batch, T, H, K)
-    d_k = torch.empty_like(k)
-    grid.launch(
-        _chunk_backward_key,
-        "m",
-        (
-            f,
-            shift,
-            i,
-            k,
-            maximum,
-            v,
-            S_edges,
-            z_edges,
-            n,
-            o,
-            d_o,
-            q,
-            d_S_starts,
-            d_z_starts,
-            d_log_decay_reverse,
-            d_key_rows,
-            d_k,
-            d_S_end,
-            d_z_end,
-        ),
-        (
-            scale,
-            rows,
-        ),
-        CHUNK=size,
-        ENDS=not grid.split,
-        **products,
-    )
+    if not grid.whole:
+        d_log_decay_reverse = S_starts.new_empty(tiles_m, batch, T, H)
+        d_key_rows = S_starts.new_empty(batch, T, H, K)
+        d_k = torch.empty_like(k)
+        grid.launch(
+            _chunk_backward_key,
+            "m",
+            (
+                f,
+                shift,
+                i,
+                k,
+                maximum,
+                v,
+                S_edges,
+                z_edges,
+                n,
+                o,
+                d_o,
+                q,
+                d_S_starts,
+                d_z_starts,
+                d_log_decay_reverse,
+                d_key_rows,
+                d_k,
+                d_S_end,
+                d_z_end,
+            ),
+            (
+                scale,
+                rows,
+            ),
+            CHUNK=size,
+            ENDS=not grid.split,
+            **products,
+        )
 
-    d_v = torch.empty_like(v)
-    grid.launch(
-        _chunk_backward_value,
-        "v",
-        (
-            i,
-            k,
-            maximum,
-            f,
-            shift,
-            n,
-            d_o,
-            q,
-            d_S_starts,
-            d_v,
-        ),
-        (scale,),
-        CHUNK=size,
-        **products,
-    )
+    if not grid.whole:
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_value,
+            "v",
+            (
+                i,
+                k,
+                maximum,
+                f,
+                shift,
+                n,
+                d_o,
+                q,
+                d_S_starts,
+                d_v,
+            ),
+            (scale,),
+            CHUNK=size,
+            **products,
+        )
+
+    if grid.whole:
+        d_log_decay_reverse = S_starts.new_empty(tiles_m, batch, T, H)
+        d_key_rows = S_starts.new_empty(batch, T, H, K)
+        d_k = torch.empty_like(k)
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_writes,
+            "m",
+            (
+                f,
+                shift,
+                i,
+                k,
+                maximum,
+                v,
+                S_edges,
+                z_edges,
+                n,
+                o,
+                d_o,
+                q,
+                d_S_starts,
+                d_z_starts,
+                d_log_decay_reverse,
+                d_key_rows,
+                d_k,
+                d_v,
+                d_S_end,
+                d_z_end,
+            ),
+            (
+                scale,
+                rows,
+            ),
+            CHUNK=size,
+            ENDS=not grid.split,
+            **products,
+        )
 
     d_log_decay = d_log_decay_forward.sum(0) + d_log_decay_reverse.sum(0)
     d_key = d_key_rows

@@ -376,9 +376,9 @@ def _scan_forward(
         r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         i = tl.load(i_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         decay = tl.exp(log_decay)
-        value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
         S_after = decay * S + value
         tl.store(o_ptr + at * CHANNELS + channel, (scale * S_after).to(o_ptr.dtype.element_ty), mask=channel_valid)
         S = S_after
@@ -473,9 +473,9 @@ def _scan_backward(
         d_o = tl.load(d_o_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         d_S_after_read = scale * d_o
         d_S_after = d_S + d_S_after_read
+        d_decay = d_S_after * S
         log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
         decay = tl.exp(log_decay)
-        d_decay = d_S_after * S
         d_log_decay = decay * d_decay
         d_r = 8 * x * d_S_after * tl.rsqrt(
             -_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))

@@ -252,11 +252,11 @@ def _segment_forward(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S,
     S = S_states[:, :-1]
     z_states = _scan(z, log_decay, decay, weight, size)
     z = z_states[:, :-1]
-    gate = torch.sigmoid(r)
     read_weight = torch.exp(read_shift)
     bonus_weight = torch.exp(u + (k.clamp(-1000000000, 1000000000) - read_maximum))
     y = read_weight * S + bonus_weight * v
     n = read_weight * z + bonus_weight
+    gate = torch.sigmoid(r)
     o = gate * y / n
     return o, S_states[:, -1], z_states[:, -1]
 
@@ -272,9 +272,9 @@ def _segment_backward(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S
     z_states = _scan(z, log_decay, decay, weight, size)
     z = z_states[:, :-1]
     read_weight = torch.exp(read_shift)
-    gate = torch.sigmoid(r)
     bonus_weight = torch.exp(u + (k.clamp(-1000000000, 1000000000) - read_maximum))
     n = read_weight * z + bonus_weight
+    gate = torch.sigmoid(r)
     d_y = gate * d_o / n
     d_S_read = read_weight * d_y
     d_S_states = _scan(d_S, log_decay, decay, d_S_read, size, reverse=True)
@@ -509,13 +509,13 @@ def _scan_forward(
         v = tl.load(v_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         maximum = tl.load(maximum_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        gate = tl.where(channel_valid, tl.sigmoid(r), 0.0)
         read_weight = tl.where(channel_valid, tl.exp(read_shift), 0.0)
         bonus_weight = tl.where(
             channel_valid, tl.exp(u + (_maximum(_minimum(k, 1000000000.0), -1000000000.0) - read_maximum)), 0.0
         )
         y = read_weight * S + bonus_weight * v
         n = read_weight * z + bonus_weight
+        gate = tl.where(channel_valid, tl.sigmoid(r), 0.0)
         o = gate * y / n
         tl.store(o_ptr + at * CHANNELS + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
         log_decay = tl.where(channel_valid, shift - tl.exp(_minimum(w, 80.0)), 0.0)
@@ -594,11 +594,11 @@ def _scan_ends_backward(
         log_decay = tl.where(channel_valid, shift - tl.exp(_minimum(w, 80.0)), 0.0)
         decay = tl.exp(log_decay)
         read_weight = tl.where(channel_valid, tl.exp(read_shift), 0.0)
-        gate = tl.where(channel_valid, tl.sigmoid(r), 0.0)
         bonus_weight = tl.where(
             channel_valid, tl.exp(u + (_maximum(_minimum(k, 1000000000.0), -1000000000.0) - read_maximum)), 0.0
         )
         n = read_weight * z + bonus_weight
+        gate = tl.where(channel_valid, tl.sigmoid(r), 0.0)
         d_y = gate * d_o / n
         d_S_read = read_weight * d_y
         y = read_weight * S + bonus_weight * v
@@ -684,7 +684,6 @@ def _scan_backward(
         d_o = tl.load(d_o_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         maximum = tl.load(maximum_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        gate = tl.where(channel_valid, tl.sigmoid(r), 0.0)
         read_weight = tl.where(channel_valid, tl.exp(read_shift), 0.0)
         bonus_weight = tl.where(
             channel_valid, tl.exp(u + (_maximum(_minimum(k, 1000000000.0), -1000000000.0) - read_maximum)), 0.0
@@ -692,19 +691,20 @@ def _scan_backward(
         y = read_weight * S + bonus_weight * v
         n = read_weight * z + bonus_weight
         d_gate = y * d_o / n
+        gate = tl.where(channel_valid, tl.sigmoid(r), 0.0)
         d_r = gate * d_gate * tl.sigmoid(-r)
-        weight = tl.where(channel_valid, tl.exp(_maximum(_minimum(k, 1000000000.0), -1000000000.0) - maximum), 0.0)
-        d_weight = d_z + v * d_S
         o = gate * y / n
         d_n = -o * d_o / n
         d_y = gate * d_o / n
         d_bonus_weight = d_n + v * d_y
         part_of_bonus_weight = bonus_weight * d_bonus_weight
+        weight = tl.where(channel_valid, tl.exp(_maximum(_minimum(k, 1000000000.0), -1000000000.0) - maximum), 0.0)
+        d_weight = d_z + v * d_S
         d_k = weight * d_weight + part_of_bonus_weight
         d_v = weight * d_S + bonus_weight * d_y
+        d_decay = d_S * S + d_z * z
         log_decay = tl.where(channel_valid, shift - tl.exp(_minimum(w, 80.0)), 0.0)
         decay = tl.exp(log_decay)
-        d_decay = d_S * S + d_z * z
         d_log_decay = decay * d_decay
         tl.store(d_r_ptr + at * CHANNELS + channel, d_r.to(d_r_ptr.dtype.element_ty), mask=channel_valid)
         tl.store(d_k_ptr + at * CHANNELS + channel, d_k.to(d_k_ptr.dtype.element_ty), mask=channel_valid)

@@ -169,11 +169,11 @@ def _chunk_forward_torch(r, k, v, w, u, scale, S, size):
     value = _rows(v, size)
     S, S_end = _scan(S, chunk_decay[..., :, None], key_decayed.mT @ value, dim=-3)
     query = _rows(scale * r, size)
-    self_score = (u[:, None, None, :] * key * query).sum(-1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
     rows_earlier_2 = torch.minimum(row, length[:, None])  # rows_earlier_2[t] = #{j<t}
     prefix = log_decay[:, None, None, :] * rows_earlier_2[..., :, None]
     decay_to_row = torch.exp(prefix)
     query_decayed = query * decay_to_row
+    self_score = (u[:, None, None, :] * key * query).sum(-1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
     scores_all = 0
     for half in _halves(size):
         siblings = _siblings(size, half, like=r)
@@ -212,22 +212,22 @@ def _chunk_backward_torch(r, k, v, w, u, scale, S, d_o, d_S, size):
     key_decayed = key * decay_to_end
     value = _rows(v, size)
     S, _ = _scan(S, chunk_decay[..., :, None], key_decayed.mT @ value, dim=-3)
-    d_o_rows = _rows(d_o, size)
     query = _rows(scale * r, size)
     rows_earlier_2 = torch.minimum(row, length[:, None])  # rows_earlier_2[t] = #{j<t}
     prefix = log_decay[:, None, None, :] * rows_earlier_2[..., :, None]
     decay_to_row = torch.exp(prefix)
     query_decayed = query * decay_to_row
+    d_o_rows = _rows(d_o, size)
     d_S_read = query_decayed.mT @ d_o_rows  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
     d_S, d_S_start = _scan(d_S, chunk_decay[..., :, None], d_S_read, dim=-3, reverse=True)
     d_query_decayed = d_o_rows @ S.mT  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-    d_self_score = (value * d_o_rows).sum(-1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
     d_scores_all = d_o_rows @ value.mT  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+    d_self_score = (value * d_o_rows).sum(-1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
+    d_chunk_decay = (d_S * S).sum(-1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+    d_total = chunk_decay * d_chunk_decay
     d_key_decayed = value @ d_S.mT  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
     d_decay_to_end = key * d_key_decayed
     d_suffix = decay_to_end * d_decay_to_end
-    d_chunk_decay = (d_S * S).sum(-1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-    d_total = chunk_decay * d_chunk_decay
     d_decay_to_row = query * d_query_decayed
     d_prefix = decay_to_row * d_decay_to_row
     self_score = (u[:, None, None, :] * key * query).sum(-1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
@@ -386,6 +386,7 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -397,16 +398,16 @@ def _segment_ends(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -445,6 +446,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -456,15 +458,15 @@ def _chunk_forward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
         query = r * scale
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
         prefix = log_decay[None, :] * rows_earlier_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -488,10 +490,10 @@ def _chunk_forward(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores_all[t,i] value[i,c] + self_score[t] value[t,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores_all, v, DOT, PRECISION) + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION)
-        _store(o_ptr, at, channel, valid, channel_valid, V, y)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -531,6 +533,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -544,19 +547,19 @@ def _chunk_backward_query(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = r * scale
+        d_decay_to_row = query * d_query_decayed
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
         prefix = log_decay[None, :] * rows_earlier_2[:, None]
         decay_to_row = tl.exp(prefix)
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
-        query = r * scale
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-        d_decay_to_row = query * d_query_decayed
         d_prefix = decay_to_row * d_decay_to_row
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
@@ -565,7 +568,7 @@ def _chunk_backward_query(
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         sum_of_rows_earlier = tl.zeros([CHUNK, BM], tl.float32)
         d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
@@ -588,7 +591,7 @@ def _chunk_backward_query(
             d_query_pairs += decay_from_middle * d_query_weighted
         d_query = decay_to_row * d_query_decayed + u[None, :] * k * d_self_score[:, None] + d_query_pairs
         d_r = scale * d_query
-        _store(d_r_ptr, at, feature, valid, feature_valid, K, d_r)
+        _store(d_r_ptr + start * K, at, feature, valid, feature_valid, K, d_r)
         d_log_decay_forward += tl.sum(rows_earlier_2[:, None] * d_prefix, 0) + tl.sum(sum_of_rows_earlier, 0)
         d_u_forward += tl.sum(k * query * d_self_score[:, None], 0)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
@@ -623,6 +626,7 @@ def _segment_ends_backward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -635,17 +639,17 @@ def _segment_ends_backward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
         query = r * scale
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
         prefix = log_decay[None, :] * rows_earlier_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay[:, None] + d_S_read
         log_total += total
@@ -688,6 +692,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -701,25 +706,25 @@ def _chunk_backward_key(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
-        rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
-        suffix = log_decay[None, :] * rows_later_2[:, None]
-        decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        d_decay_to_end = k * d_key_decayed
-        d_suffix = decay_to_end * d_decay_to_end
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_decay_to_end = k * d_key_decayed
+        rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
+        suffix = log_decay[None, :] * rows_later_2[:, None]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
         query = r * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
@@ -747,7 +752,7 @@ def _chunk_backward_key(
             sum_of_rows_later += rows_later[:, None] * d_to_middle
             d_key_pairs += decay_to_middle * d_key_weighted
         d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None] + d_key_pairs
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         d_log_decay_reverse += (
             tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)
         )
@@ -787,6 +792,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -799,13 +805,13 @@ def _chunk_backward_value(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
         query = r * scale
         self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
@@ -815,7 +821,7 @@ def _chunk_backward_value(
         prefix = log_decay[None, :] * rows_earlier_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
@@ -839,8 +845,130 @@ def _chunk_backward_value(
             + self_score[:, None] * d_o
             + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
         )
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S * chunk_decay[:, None] + d_S_read
+
+
+@_kernel
+def _chunk_backward_writes(
+    log_decay_ptr,
+    k_ptr,
+    v_ptr,
+    S_edges_ptr,
+    d_o_ptr,
+    r_ptr,
+    u_ptr,
+    d_S_ptr,
+    d_k_ptr,
+    d_v_ptr,
+    d_S_end_ptr,
+    d_log_decay_reverse_ptr,
+    cuts_ptr,
+    scale,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    LEVELS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of all that writes to the state, in one walk backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
+    u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_log_decay_reverse = tl.zeros([BM], tl.float32)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        slot = first // CHUNK + segment + chunk
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
+        total = log_decay * rows_total
+        chunk_decay = tl.exp(total)
+        d_total = chunk_decay * d_chunk_decay
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_decay_to_end = k * d_key_decayed
+        rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
+        suffix = log_decay[None, :] * rows_later_2[:, None]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = r * scale
+        d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
+        key_decayed = k * decay_to_end
+        self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
+        rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
+        prefix = log_decay[None, :] * rows_earlier_2[:, None]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row
+        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
+        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
+        for level in tl.static_range(LEVELS):
+            siblings = _tile_siblings(time, 2**level)
+            rows_later = (2**level - 1 - row % 2**level).to(tl.float32)  # rows_later[s,t] = #{j>t,j∈B_s(t)}
+            to_middle = log_decay[None, :] * rows_later[:, None]
+            decay_to_middle = tl.exp(to_middle)
+            # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
+            d_similarity = tl.where(siblings, d_scores_all, 0.0)
+            rows_earlier = (row % 2**level).to(tl.float32)  # rows_earlier[s,t] = #{j<t,j∈B_s(t)}
+            from_middle = log_decay[None, :] * rows_earlier[:, None]
+            decay_from_middle = tl.exp(from_middle)
+            query_weighted = query * decay_from_middle
+            # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_decay_to_middle = k * d_key_weighted
+            d_to_middle = decay_to_middle * d_decay_to_middle
+            key_weighted = k * decay_to_middle
+            # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
+            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
+            scores = tl.where(siblings, similarity, 0.0)
+            sum_of_rows_later += rows_later[:, None] * d_to_middle
+            d_key_pairs += decay_to_middle * d_key_weighted
+            scores_all += scores
+        d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None] + d_key_pairs
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
+        d_value = (
+            _dot(key_decayed, d_S, DOT, PRECISION)
+            + self_score[:, None] * d_o
+            + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
+        )
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_log_decay_reverse += (
+            tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)
+        )
+        d_S = d_S * chunk_decay[:, None] + d_S_read
+    tl.store(d_log_decay_reverse_ptr + (segment * H + head) * K + feature, d_log_decay_reverse, mask=feature_valid)
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
 
 @_kernel
@@ -973,6 +1101,7 @@ class _Grid:
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (r.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
@@ -1171,49 +1300,79 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S_starts, d_
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
-    d_log_decay_reverse = S_starts.new_empty(segments, H, K)
-    d_k = torch.empty_like(k)
-    grid.launch(
-        _chunk_backward_key,
-        "m",
-        (
-            log_decay,
-            k,
-            v,
-            S_edges,
-            d_o,
-            r,
-            u,
-            d_S_starts,
-            d_k,
-            d_S_end,
-            d_log_decay_reverse,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        ENDS=not grid.split,
-        **products,
-    )
+    if not grid.whole:
+        d_log_decay_reverse = S_starts.new_empty(segments, H, K)
+        d_k = torch.empty_like(k)
+        grid.launch(
+            _chunk_backward_key,
+            "m",
+            (
+                log_decay,
+                k,
+                v,
+                S_edges,
+                d_o,
+                r,
+                u,
+                d_S_starts,
+                d_k,
+                d_S_end,
+                d_log_decay_reverse,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
-    d_v = torch.empty_like(v)
-    grid.launch(
-        _chunk_backward_value,
-        "v",
-        (
-            k,
-            log_decay,
-            u,
-            r,
-            d_o,
-            d_S_starts,
-            d_v,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        **products,
-    )
+    if not grid.whole:
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_value,
+            "v",
+            (
+                k,
+                log_decay,
+                u,
+                r,
+                d_o,
+                d_S_starts,
+                d_v,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            **products,
+        )
+
+    if grid.whole:
+        d_log_decay_reverse = S_starts.new_empty(segments, H, K)
+        d_k = torch.empty_like(k)
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_writes,
+            "m",
+            (
+                log_decay,
+                k,
+                v,
+                S_edges,
+                d_o,
+                r,
+                u,
+                d_S_starts,
+                d_k,
+                d_v,
+                d_S_end,
+                d_log_decay_reverse,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
     d_log_decay = d_log_decay_forward.sum(0) + d_log_decay_reverse.sum(0)
     d_u = d_u_forward.sum(0)

@@ -177,10 +177,10 @@ def _chunk_forward_torch(r, k, v, w, u, scale, S, size):
     value = _rows(v, size)
     S, S_end = _scan(S, chunk_decay[..., :, None], key_decayed.mT @ value, dim=-3)
     query = _rows(scale * r, size)
-    self_score = (u[:, None, None, :] * key * query).sum(-1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
     prefix = _earlier(log_decay, size, dim=-2)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
     decay_to_row = torch.exp(prefix)
     query_decayed = query * decay_to_row
+    self_score = (u[:, None, None, :] * key * query).sum(-1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
     scores_all = 0
     for half in _halves(size):
         siblings = _siblings(size, half, like=r)
@@ -213,21 +213,21 @@ def _chunk_backward_torch(r, k, v, w, u, scale, S, d_o, d_S, size):
     key_decayed = key * decay_to_end
     value = _rows(v, size)
     S, _ = _scan(S, chunk_decay[..., :, None], key_decayed.mT @ value, dim=-3)
-    d_o_rows = _rows(d_o, size)
     query = _rows(scale * r, size)
     prefix = _earlier(log_decay, size, dim=-2)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
     decay_to_row = torch.exp(prefix)
     query_decayed = query * decay_to_row
+    d_o_rows = _rows(d_o, size)
     d_S_read = query_decayed.mT @ d_o_rows  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
     d_S, d_S_start = _scan(d_S, chunk_decay[..., :, None], d_S_read, dim=-3, reverse=True)
     d_query_decayed = d_o_rows @ S.mT  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-    d_self_score = (value * d_o_rows).sum(-1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
     d_scores_all = d_o_rows @ value.mT  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+    d_self_score = (value * d_o_rows).sum(-1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
+    d_chunk_decay = (d_S * S).sum(-1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+    d_total = chunk_decay * d_chunk_decay
     d_key_decayed = value @ d_S.mT  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
     d_decay_to_end = key * d_key_decayed
     d_suffix = decay_to_end * d_decay_to_end
-    d_chunk_decay = (d_S * S).sum(-1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-    d_total = chunk_decay * d_chunk_decay
     d_decay_to_row = query * d_query_decayed
     d_prefix = decay_to_row * d_decay_to_row
     self_score = (u[:, None, None, :] * key * query).sum(-1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
@@ -402,6 +402,7 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -411,16 +412,16 @@ def _segment_ends(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        w = _load(w_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], -tl.exp(_minimum(w, 80.0)), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -459,6 +460,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -468,16 +470,16 @@ def _chunk_forward(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
         query = r * scale
-        w = _load(w_ptr, at, feature, valid, feature_valid, K)
+        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], -tl.exp(_minimum(w, 80.0)), 0.0)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         prefix = _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
@@ -498,10 +500,10 @@ def _chunk_forward(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores_all[t,i] value[i,c] + self_score[t] value[t,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores_all, v, DOT, PRECISION) + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION)
-        _store(o_ptr, at, channel, valid, channel_valid, V, y)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -541,6 +543,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -551,27 +554,27 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        w = _load(w_ptr, at, feature, valid, feature_valid, K)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = r * scale
+        d_decay_to_row = query * d_query_decayed
+        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], -tl.exp(_minimum(w, 80.0)), 0.0)
         prefix = _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
-        query = r * scale
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-        d_decay_to_row = query * d_query_decayed
         d_prefix = decay_to_row * d_decay_to_row
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         d_log_decay_pairs_2 = tl.zeros([CHUNK, BM], tl.float32)
         d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
@@ -592,7 +595,7 @@ def _chunk_backward_query(
             d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
             d_query_pairs += decay_from_middle * d_query_weighted
         _store(
-            d_log_decay_part_ptr,
+            d_log_decay_part_ptr + start * K,
             at,
             feature,
             valid,
@@ -602,7 +605,7 @@ def _chunk_backward_query(
         )
         d_query = decay_to_row * d_query_decayed + u[None, :] * k * d_self_score[:, None] + d_query_pairs
         d_r = scale * d_query
-        _store(d_r_ptr, at, feature, valid, feature_valid, K, d_r)
+        _store(d_r_ptr + start * K, at, feature, valid, feature_valid, K, d_r)
         d_u_forward += tl.sum(k * query * d_self_score[:, None], 0)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
     tl.store(d_u_forward_ptr + (segment * H + head) * K + feature, d_u_forward, mask=feature_valid)
@@ -635,6 +638,7 @@ def _segment_ends_backward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -645,17 +649,17 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        w = _load(w_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], -tl.exp(_minimum(w, 80.0)), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
         query = r * scale
         prefix = _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay[:, None] + d_S_read
         log_total += total
@@ -699,6 +703,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -709,26 +714,26 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
-        w = _load(w_ptr, at, feature, valid, feature_valid, K)
-        part_of_w = -tl.exp(_minimum(w, 80.0))
-        log_decay = tl.where(valid[:, None] & feature_valid[None, :], part_of_w, 0.0)
-        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
-        decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        d_decay_to_end = k * d_key_decayed
-        d_suffix = decay_to_end * d_decay_to_end
-        total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
-        chunk_decay = tl.exp(total)
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
+        part_of_w = -tl.exp(_minimum(w, 80.0))
+        log_decay = tl.where(valid[:, None] & feature_valid[None, :], part_of_w, 0.0)
+        total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
+        chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_decay_to_end = k * d_key_decayed
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
         query = r * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         prefix = _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
@@ -753,13 +758,13 @@ def _chunk_backward_key(
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
             d_key_pairs += decay_to_middle * d_key_weighted
-        d_log_decay_part = _load(d_log_decay_part_ptr, at, feature, valid, feature_valid, K)
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
         d_w = part_of_w * (
             _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part
         )
-        _store(d_w_ptr, at, feature, valid, feature_valid, K, d_w)
+        _store(d_w_ptr + start * K, at, feature, valid, feature_valid, K, d_w)
         d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None] + d_key_pairs
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay[:, None] + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -795,6 +800,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -805,14 +811,14 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        w = _load(w_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], -tl.exp(_minimum(w, 80.0)), 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
-        r = _load(r_ptr, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
         query = r * scale
         self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
@@ -820,7 +826,7 @@ def _chunk_backward_value(
         prefix = _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
@@ -843,8 +849,128 @@ def _chunk_backward_value(
             + self_score[:, None] * d_o
             + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
         )
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S * chunk_decay[:, None] + d_S_read
+
+
+@_kernel
+def _chunk_backward_writes(
+    w_ptr,
+    k_ptr,
+    v_ptr,
+    S_edges_ptr,
+    d_o_ptr,
+    r_ptr,
+    d_log_decay_part_ptr,
+    u_ptr,
+    d_S_ptr,
+    d_w_ptr,
+    d_k_ptr,
+    d_v_ptr,
+    d_S_end_ptr,
+    cuts_ptr,
+    scale,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    LEVELS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of all that writes to the state, in one walk backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        slot = first // CHUNK + segment + chunk
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
+        part_of_w = -tl.exp(_minimum(w, 80.0))
+        log_decay = tl.where(valid[:, None] & feature_valid[None, :], part_of_w, 0.0)
+        total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
+        chunk_decay = tl.exp(total)
+        d_total = chunk_decay * d_chunk_decay
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_decay_to_end = k * d_key_decayed
+        suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = r * scale
+        d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
+        key_decayed = k * decay_to_end
+        self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
+        prefix = _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row
+        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_log_decay_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
+        for level in tl.static_range(LEVELS):
+            siblings = _tile_siblings(time, 2**level)
+            to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
+            decay_to_middle = tl.exp(to_middle)
+            # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
+            d_similarity = tl.where(siblings, d_scores_all, 0.0)
+            # from_middle[s,t,m] = Σ_{j<t, j∈B_s(t)} ℓ[j,m]
+            from_middle = _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
+            decay_from_middle = tl.exp(from_middle)
+            query_weighted = query * decay_from_middle
+            # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_decay_to_middle = k * d_key_weighted
+            d_to_middle = decay_to_middle * d_decay_to_middle
+            key_weighted = k * decay_to_middle
+            # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
+            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
+            scores = tl.where(siblings, similarity, 0.0)
+            d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
+            d_key_pairs += decay_to_middle * d_key_weighted
+            scores_all += scores
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_w = part_of_w * (
+            _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part
+        )
+        _store(d_w_ptr + start * K, at, feature, valid, feature_valid, K, d_w)
+        d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None] + d_key_pairs
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
+        d_value = (
+            _dot(key_decayed, d_S, DOT, PRECISION)
+            + self_score[:, None] * d_o
+            + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
+        )
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_S = d_S * chunk_decay[:, None] + d_S_read
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
 
 @_kernel
@@ -978,6 +1104,7 @@ class _Grid:
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (r.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
@@ -1170,50 +1297,81 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S_starts, d_
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
-    d_w = torch.empty_like(w)
-    d_k = torch.empty_like(k)
-    grid.launch(
-        _chunk_backward_key,
-        "m",
-        (
-            w,
-            k,
-            v,
-            S_edges,
-            d_o,
-            r,
-            d_log_decay_part,
-            u,
-            d_S_starts,
-            d_w,
-            d_k,
-            d_S_end,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        ENDS=not grid.split,
-        **products,
-    )
+    if not grid.whole:
+        d_w = torch.empty_like(w)
+        d_k = torch.empty_like(k)
+        grid.launch(
+            _chunk_backward_key,
+            "m",
+            (
+                w,
+                k,
+                v,
+                S_edges,
+                d_o,
+                r,
+                d_log_decay_part,
+                u,
+                d_S_starts,
+                d_w,
+                d_k,
+                d_S_end,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
-    d_v = torch.empty_like(v)
-    grid.launch(
-        _chunk_backward_value,
-        "v",
-        (
-            k,
-            w,
-            u,
-            r,
-            d_o,
-            d_S_starts,
-            d_v,
-        ),
-        (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        **products,
-    )
+    if not grid.whole:
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_value,
+            "v",
+            (
+                k,
+                w,
+                u,
+                r,
+                d_o,
+                d_S_starts,
+                d_v,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            **products,
+        )
+
+    if grid.whole:
+        d_w = torch.empty_like(w)
+        d_k = torch.empty_like(k)
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_writes,
+            "m",
+            (
+                w,
+                k,
+                v,
+                S_edges,
+                d_o,
+                r,
+                d_log_decay_part,
+                u,
+                d_S_starts,
+                d_w,
+                d_k,
+                d_v,
+                d_S_end,
+            ),
+            (scale,),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
     d_u = d_u_forward.sum(0)
     return (

@@ -109,12 +109,12 @@ def _wave(function, position, rate, dtype):
 
 def _token_values(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position):
     """Query, key, value, log-decay, skip of every token, from the inputs and parameters."""
-    query_imag = -C_im
     A_im_double = A_im.double()
     log_dt_double = log_dt.double()
     rate = -A_im_double * torch.exp(log_dt_double[..., None])
     cosine = _wave(torch.cos, position[..., None, None], rate, x.dtype)
     sine = _wave(torch.sin, position[..., None, None], rate, x.dtype)
+    query_imag = -C_im
     query = scale * torch.cat((C_re * cosine - query_imag * sine, C_re * sine + query_imag * cosine), -1)
     A_re_log_double = A_re_log.double()
     part_of_A_re_log_double = -torch.exp(A_re_log_double)
@@ -205,13 +205,16 @@ def _chunk_forward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, positi
     rows_total = length  # rows_total = #{t}
     total = log_decay[:, None, :] * rows_total[..., None]
     chunk_decay = torch.exp(total)
+    A_im_double = A_im.double()
+    log_dt_double = log_dt.double()
+    rate = -A_im_double * torch.exp(log_dt_double[..., None])
+    cosine = _wave(torch.cos, position[..., None, None], rate, x.dtype)
+    sine = _wave(torch.sin, position[..., None, None], rate, x.dtype)
     A_re_log_double = A_re_log.double()
     part_of_A_re_log_double = -torch.exp(A_re_log_double)
-    A_im_double = A_im.double()
     modulus_squared = part_of_A_re_log_double**2 + A_im_double**2
     inverse_real = part_of_A_re_log_double / modulus_squared
     inverse_imag = -A_im_double / modulus_squared
-    log_dt_double = log_dt.double()
     part_of_log_dt_double = torch.exp(log_dt_double)
     growth = part_of_log_dt_double[..., None] * part_of_A_re_log_double
     angle = part_of_log_dt_double[..., None] * A_im_double
@@ -219,9 +222,6 @@ def _chunk_forward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, positi
     expm1_imag = torch.exp(growth) * torch.sin(angle)
     key_real = (inverse_real * expm1_real - inverse_imag * expm1_imag).to(x.dtype)
     key_imag = (inverse_real * expm1_imag + inverse_imag * expm1_real).to(x.dtype)
-    rate = -A_im_double * torch.exp(log_dt_double[..., None])
-    cosine = _wave(torch.cos, position[..., None, None], rate, x.dtype)
-    sine = _wave(torch.sin, position[..., None, None], rate, x.dtype)
     key_features = torch.cat((key_real * cosine - key_imag * sine, key_real * sine + key_imag * cosine), -1)
     key = _rows(key_features, size)
     rows_later_2 = (length[:, None] - 1 - row).clamp(min=0)  # rows_later_2[t] = #{j>t}
@@ -230,15 +230,15 @@ def _chunk_forward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, positi
     key_decayed = key * decay_to_end
     value = _rows(x, size)
     S, S_end = _scan(S, chunk_decay[..., :, None], key_decayed.mT @ value, dim=-3)
-    skip = _rows(D[..., None] * x, size)
     query_imag = -C_im
     query_features = scale * torch.cat((C_re * cosine - query_imag * sine, C_re * sine + query_imag * cosine), -1)
     query = _rows(query_features, size)
-    self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
     rows_through_2 = torch.minimum(row + 1, length[:, None])  # rows_through_2[t] = #{j≤t}
     prefix = log_decay[:, None, None, :] * rows_through_2[..., :, None]
     decay_to_row = torch.exp(prefix)
     query_decayed = query * decay_to_row
+    self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
+    skip = _rows(D[..., None] * x, size)
     scores_all = 0
     for half in _halves(size):
         siblings = _siblings(size, half, like=x)
@@ -273,13 +273,16 @@ def _chunk_backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, posit
     rows_total = length  # rows_total = #{t}
     total = log_decay[:, None, :] * rows_total[..., None]
     chunk_decay = torch.exp(total)
+    A_im_double = A_im.double()
+    log_dt_double = log_dt.double()
+    rate = -A_im_double * torch.exp(log_dt_double[..., None])
+    cosine = _wave(torch.cos, position[..., None, None], rate, x.dtype)
+    sine = _wave(torch.sin, position[..., None, None], rate, x.dtype)
     A_re_log_double = A_re_log.double()
     part_of_A_re_log_double = -torch.exp(A_re_log_double)
-    A_im_double = A_im.double()
     modulus_squared = part_of_A_re_log_double**2 + A_im_double**2
     inverse_real = part_of_A_re_log_double / modulus_squared
     inverse_imag = -A_im_double / modulus_squared
-    log_dt_double = log_dt.double()
     part_of_log_dt_double = torch.exp(log_dt_double)
     growth = part_of_log_dt_double[..., None] * part_of_A_re_log_double
     angle = part_of_log_dt_double[..., None] * A_im_double
@@ -287,9 +290,6 @@ def _chunk_backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, posit
     expm1_imag = torch.exp(growth) * torch.sin(angle)
     key_real = (inverse_real * expm1_real - inverse_imag * expm1_imag).to(x.dtype)
     key_imag = (inverse_real * expm1_imag + inverse_imag * expm1_real).to(x.dtype)
-    rate = -A_im_double * torch.exp(log_dt_double[..., None])
-    cosine = _wave(torch.cos, position[..., None, None], rate, x.dtype)
-    sine = _wave(torch.sin, position[..., None, None], rate, x.dtype)
     key_features = torch.cat((key_real * cosine - key_imag * sine, key_real * sine + key_imag * cosine), -1)
     key = _rows(key_features, size)
     rows_later_2 = (length[:, None] - 1 - row).clamp(min=0)  # rows_later_2[t] = #{j>t}
@@ -298,7 +298,6 @@ def _chunk_backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, posit
     key_decayed = key * decay_to_end
     value = _rows(x, size)
     S, _ = _scan(S, chunk_decay[..., :, None], key_decayed.mT @ value, dim=-3)
-    d_o_rows = _rows(d_o, size)
     query_imag = -C_im
     query_features = scale * torch.cat((C_re * cosine - query_imag * sine, C_re * sine + query_imag * cosine), -1)
     query = _rows(query_features, size)
@@ -306,18 +305,19 @@ def _chunk_backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, posit
     prefix = log_decay[:, None, None, :] * rows_through_2[..., :, None]
     decay_to_row = torch.exp(prefix)
     query_decayed = query * decay_to_row
+    d_o_rows = _rows(d_o, size)
     d_S_read = query_decayed.mT @ d_o_rows  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
     d_S, d_S_start = _scan(d_S, chunk_decay[..., :, None], d_S_read, dim=-3, reverse=True)
     d_D = (x * d_o).sum(-1).sum((0, 1))
     self_score = (query * key).sum(-1)  # self_score[t] = Σ_m query[t,m] key[t,m]
     d_query_decayed = d_o_rows @ S.mT  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-    d_self_score = (value * d_o_rows).sum(-1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
     d_scores_all = d_o_rows @ value.mT  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+    d_self_score = (value * d_o_rows).sum(-1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
     d_key_decayed = value @ d_S.mT  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-    d_decay_to_end = key * d_key_decayed
-    d_suffix = decay_to_end * d_decay_to_end
     d_chunk_decay = (d_S * S).sum(-1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
     d_total = chunk_decay * d_chunk_decay
+    d_decay_to_end = key * d_key_decayed
+    d_suffix = decay_to_end * d_decay_to_end
     d_decay_to_row = query * d_query_decayed
     d_prefix = decay_to_row * d_decay_to_row
     scores_all = 0
@@ -369,20 +369,6 @@ def _chunk_backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, posit
     d_key_features = _unrows(d_key, T)
     part_of_d_key_features = d_key_features.narrow(-1, K, K)
     part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
-    d_key_imag = (cosine * part_of_d_key_features).sum((0, 1)) + (-sine * part_of_d_key_features_2).sum((0, 1))
-    part_of_d_key_imag = d_key_imag.double()
-    d_key_real = (sine * part_of_d_key_features).sum((0, 1)) + (cosine * part_of_d_key_features_2).sum((0, 1))
-    part_of_d_key_real = d_key_real.double()
-    d_expm1_imag = inverse_real * part_of_d_key_imag + -inverse_imag * part_of_d_key_real
-    d_expm1_real = inverse_imag * part_of_d_key_imag + inverse_real * part_of_d_key_real
-    d_angle = d_expm1_imag * torch.exp(growth) * torch.cos(angle) + -d_expm1_real * (
-        2 * torch.sin(angle / 2) * torch.cos(angle / 2) + torch.sin(angle) * torch.expm1(growth)
-    )
-    d_inverse_imag = expm1_real * part_of_d_key_imag + -expm1_imag * part_of_d_key_real
-    d_inverse_real = expm1_imag * part_of_d_key_imag + expm1_real * part_of_d_key_real
-    d_modulus_squared = (
-        -inverse_imag * d_inverse_imag / modulus_squared + -inverse_real * d_inverse_real / modulus_squared
-    )
     d_sine = (
         key_real * part_of_d_key_features
         + -key_imag * part_of_d_key_features_2
@@ -398,6 +384,20 @@ def _chunk_backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, posit
     d_rate = (d_sine * position[..., None, None] * cosine).sum((0, 1)) + (
         d_cosine * position[..., None, None] * (-sine)
     ).sum((0, 1))
+    d_key_imag = (cosine * part_of_d_key_features).sum((0, 1)) + (-sine * part_of_d_key_features_2).sum((0, 1))
+    part_of_d_key_imag = d_key_imag.double()
+    d_key_real = (sine * part_of_d_key_features).sum((0, 1)) + (cosine * part_of_d_key_features_2).sum((0, 1))
+    part_of_d_key_real = d_key_real.double()
+    d_expm1_imag = inverse_real * part_of_d_key_imag + -inverse_imag * part_of_d_key_real
+    d_expm1_real = inverse_imag * part_of_d_key_imag + inverse_real * part_of_d_key_real
+    d_angle = d_expm1_imag * torch.exp(growth) * torch.cos(angle) + -d_expm1_real * (
+        2 * torch.sin(angle / 2) * torch.cos(angle / 2) + torch.sin(angle) * torch.expm1(growth)
+    )
+    d_inverse_imag = expm1_real * part_of_d_key_imag + -expm1_imag * part_of_d_key_real
+    d_inverse_real = expm1_imag * part_of_d_key_imag + expm1_real * part_of_d_key_real
+    d_modulus_squared = (
+        -inverse_imag * d_inverse_imag / modulus_squared + -inverse_real * d_inverse_real / modulus_squared
+    )
     d_A_im_double = (
         part_of_log_dt_double[..., None] * d_angle
         + -d_inverse_imag / modulus_squared
@@ -533,6 +533,7 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -544,17 +545,17 @@ def _segment_ends(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
+        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -592,6 +593,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -603,18 +605,18 @@ def _chunk_forward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
-        skip = D * x
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
-        key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
-        self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         rows_through_2 = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through_2[t] = #{j≤t}
         prefix = log_decay[None, :] * rows_through_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
+        key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
+        self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
+        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
+        skip = D * x
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -641,7 +643,7 @@ def _chunk_forward(
         # y[t,c] = Σ_i scores_all[t,i] value[i,c] + self_score[t] value[t,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores_all, x, DOT, PRECISION) + self_score[:, None] * x + _dot(query_decayed, S, DOT, PRECISION)
         o = skip + y
-        _store(o_ptr, at, channel, valid, channel_valid, V, o)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, o)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -678,6 +680,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -689,21 +692,21 @@ def _chunk_backward_query(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
+        d_decay_to_row = query * d_query_decayed
         rows_through_2 = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through_2[t] = #{j≤t}
         prefix = log_decay[None, :] * rows_through_2[:, None]
         decay_to_row = tl.exp(prefix)
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
-        query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-        d_decay_to_row = query * d_query_decayed
         d_prefix = decay_to_row * d_decay_to_row
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
+        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         d_self_score = tl.sum(x * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
@@ -733,7 +736,7 @@ def _chunk_backward_query(
             sum_of_rows_through += rows_through[:, None] * d_from_middle
             d_query_pairs += decay_from_middle * d_query_weighted
         d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None] + d_query_pairs
-        _store(d_query_features_rows_ptr, at, feature, valid, feature_valid, K, d_query)
+        _store(d_query_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_query)
         d_log_decay_forward += tl.sum(rows_through_2[:, None] * d_prefix, 0) + tl.sum(sum_of_rows_through, 0)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
     tl.store(d_log_decay_forward_ptr + (segment * H + head) * K + feature, d_log_decay_forward, mask=feature_valid)
@@ -765,6 +768,7 @@ def _segment_ends_backward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -777,17 +781,17 @@ def _segment_ends_backward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         rows_through_2 = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through_2[t] = #{j≤t}
         prefix = log_decay[None, :] * rows_through_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay[:, None] + d_S_read
         log_total += total
@@ -828,6 +832,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -840,26 +845,26 @@ def _chunk_backward_key(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
-        rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
-        suffix = log_decay[None, :] * rows_later_2[:, None]
-        decay_to_end = tl.exp(suffix)
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
-        key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
-        x = _load(x_ptr, at, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        d_decay_to_end = key * d_key_decayed
-        d_suffix = decay_to_end * d_decay_to_end
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
+        key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
+        d_decay_to_end = key * d_key_decayed
+        rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
+        suffix = log_decay[None, :] * rows_later_2[:, None]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         d_self_score = tl.sum(x * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         rows_through_2 = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through_2[t] = #{j≤t}
@@ -887,7 +892,7 @@ def _chunk_backward_key(
             sum_of_rows_later += rows_later[:, None] * d_to_middle
             d_key_pairs += decay_to_middle * d_key_weighted
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
-        _store(d_key_features_rows_ptr, at, feature, valid, feature_valid, K, d_key)
+        _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         d_log_decay_reverse += (
             tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)
         )
@@ -926,6 +931,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -938,14 +944,14 @@ def _chunk_backward_value(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        key_features = _load(key_features_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
-        query_features = _load(query_features_ptr, at, feature, valid, feature_valid, K)
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
@@ -955,7 +961,7 @@ def _chunk_backward_value(
         prefix = log_decay[None, :] * rows_through_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
@@ -980,8 +986,131 @@ def _chunk_backward_value(
             + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
         )
         d_x = d_value + D * d_o
-        _store(d_x_ptr, at, channel, valid, channel_valid, V, d_x)
+        _store(d_x_ptr + start * V, at, channel, valid, channel_valid, V, d_x)
         d_S = d_S * chunk_decay[:, None] + d_S_read
+
+
+@_kernel
+def _chunk_backward_writes(
+    log_decay_ptr,
+    key_features_ptr,
+    x_ptr,
+    S_edges_ptr,
+    d_o_ptr,
+    query_features_ptr,
+    D_ptr,
+    d_S_ptr,
+    d_key_features_rows_ptr,
+    d_x_ptr,
+    d_S_end_ptr,
+    d_log_decay_reverse_ptr,
+    cuts_ptr,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    LEVELS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of all that writes to the state, in one walk backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
+    D = tl.load(D_ptr + head)
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_log_decay_reverse = tl.zeros([BM], tl.float32)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        slot = first // CHUNK + segment + chunk
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
+        total = log_decay * rows_total
+        chunk_decay = tl.exp(total)
+        d_total = chunk_decay * d_chunk_decay
+        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
+        key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
+        d_decay_to_end = key * d_key_decayed
+        rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
+        suffix = log_decay[None, :] * rows_later_2[:, None]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_scores_all = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
+        d_self_score = tl.sum(x * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
+        key_decayed = key * decay_to_end
+        self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
+        rows_through_2 = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through_2[t] = #{j≤t}
+        prefix = log_decay[None, :] * rows_through_2[:, None]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row
+        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
+        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
+        for level in tl.static_range(LEVELS):
+            siblings = _tile_siblings(time, 2**level)
+            rows_later = (2**level - 1 - row % 2**level).to(tl.float32)  # rows_later[s,t] = #{j>t,j∈B_s(t)}
+            to_middle = log_decay[None, :] * rows_later[:, None]
+            decay_to_middle = tl.exp(to_middle)
+            # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
+            d_similarity = tl.where(siblings, d_scores_all, 0.0)
+            rows_through = (row % 2**level + 1).to(tl.float32)  # rows_through[s,t] = #{j≤t,j∈B_s(t)}
+            from_middle = log_decay[None, :] * rows_through[:, None]
+            decay_from_middle = tl.exp(from_middle)
+            query_weighted = query * decay_from_middle
+            # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
+            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_decay_to_middle = key * d_key_weighted
+            d_to_middle = decay_to_middle * d_decay_to_middle
+            key_weighted = key * decay_to_middle
+            # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
+            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
+            scores = tl.where(siblings, similarity, 0.0)
+            sum_of_rows_later += rows_later[:, None] * d_to_middle
+            d_key_pairs += decay_to_middle * d_key_weighted
+            scores_all += scores
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
+        _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
+        d_value = (
+            _dot(key_decayed, d_S, DOT, PRECISION)
+            + self_score[:, None] * d_o
+            + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
+        )
+        d_x = d_value + D * d_o
+        _store(d_x_ptr + start * V, at, channel, valid, channel_valid, V, d_x)
+        d_log_decay_reverse += (
+            tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)
+        )
+        d_S = d_S * chunk_decay[:, None] + d_S_read
+    tl.store(d_log_decay_reverse_ptr + (segment * H + head) * K + feature, d_log_decay_reverse, mask=feature_valid)
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
 
 @_kernel
@@ -1113,6 +1242,7 @@ class _Grid:
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (query_features.dtype, x.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
@@ -1176,12 +1306,12 @@ def _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position):
     A_im = A_im.float()
     log_dt = log_dt.float()
     A_re_log = A_re_log.float()
-    query_imag = -C_im
     A_im_double = A_im.double()
     log_dt_double = log_dt.double()
     rate = -A_im_double * torch.exp(log_dt_double[..., None])
     cosine = _wave(torch.cos, position[..., None, None], rate, C_re.dtype)
     sine = _wave(torch.sin, position[..., None, None], rate, C_re.dtype)
+    query_imag = -C_im
     query_features = scale * torch.cat((C_re * cosine - query_imag * sine, C_re * sine + query_imag * cosine), -1)
     A_re_log_double = A_re_log.double()
     part_of_A_re_log_double = -torch.exp(A_re_log_double)
@@ -1359,92 +1489,108 @@ def _launch_backward(
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
-    d_log_decay_reverse = S_starts.new_empty(segments, H, M)
-    d_key_features_rows = S_starts.new_empty(batch, T, H, M)
-    grid.launch(
-        _chunk_backward_key,
-        "m",
-        (
-            log_decay,
-            key_features,
-            x,
-            S_edges,
-            d_o,
-            query_features,
-            d_S_starts,
-            d_key_features_rows,
-            d_S_end,
-            d_log_decay_reverse,
-        ),
-        (),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        ENDS=not grid.split,
-        **products,
-    )
+    if not grid.whole:
+        d_log_decay_reverse = S_starts.new_empty(segments, H, M)
+        d_key_features_rows = S_starts.new_empty(batch, T, H, M)
+        grid.launch(
+            _chunk_backward_key,
+            "m",
+            (
+                log_decay,
+                key_features,
+                x,
+                S_edges,
+                d_o,
+                query_features,
+                d_S_starts,
+                d_key_features_rows,
+                d_S_end,
+                d_log_decay_reverse,
+            ),
+            (),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
-    d_x = torch.empty_like(x)
-    grid.launch(
-        _chunk_backward_value,
-        "v",
-        (
-            key_features,
-            log_decay,
-            query_features,
-            d_o,
-            D,
-            d_S_starts,
-            d_x,
-        ),
-        (),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
-        **products,
-    )
+    if not grid.whole:
+        d_x = torch.empty_like(x)
+        grid.launch(
+            _chunk_backward_value,
+            "v",
+            (
+                key_features,
+                log_decay,
+                query_features,
+                d_o,
+                D,
+                d_S_starts,
+                d_x,
+            ),
+            (),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            **products,
+        )
+
+    if grid.whole:
+        d_log_decay_reverse = S_starts.new_empty(segments, H, M)
+        d_key_features_rows = S_starts.new_empty(batch, T, H, M)
+        d_x = torch.empty_like(x)
+        grid.launch(
+            _chunk_backward_writes,
+            "m",
+            (
+                log_decay,
+                key_features,
+                x,
+                S_edges,
+                d_o,
+                query_features,
+                D,
+                d_S_starts,
+                d_key_features_rows,
+                d_x,
+                d_S_end,
+                d_log_decay_reverse,
+            ),
+            (),
+            CHUNK=size,
+            LEVELS=size.bit_length() - 1,
+            ENDS=not grid.split,
+            **products,
+        )
 
     d_log_decay = d_log_decay_forward.sum(0) + d_log_decay_reverse.sum(0)
     d_query_features = d_query_features_rows
     d_key_features = d_key_features_rows
     x = x.float()
     d_D = (x * d_o).sum(-1).sum((0, 1))
+    part_of_scale = scale * d_query_features
+    part_of_scale_2 = part_of_scale.narrow(-1, K, K)
     A_im_double = A_im.double()
     log_dt_double = log_dt.double()
     rate = -A_im_double * torch.exp(log_dt_double[..., None])
     sine = _wave(torch.sin, position[..., None, None], rate, S_starts.dtype)
-    part_of_scale = scale * d_query_features
-    part_of_scale_2 = part_of_scale.narrow(-1, K, K)
-    cosine = _wave(torch.cos, position[..., None, None], rate, S_starts.dtype)
     part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
+    cosine = _wave(torch.cos, position[..., None, None], rate, S_starts.dtype)
     d_C_re = (sine * part_of_scale_2).sum((0, 1)) + (cosine * part_of_scale_3).sum((0, 1))
     d_query_imag = (cosine * part_of_scale_2).sum((0, 1)) + (-sine * part_of_scale_3).sum((0, 1))
     d_C_im = -d_query_imag
-    part_of_log_dt_double = torch.exp(log_dt_double)
+    part_of_d_key_features = d_key_features.narrow(-1, K, K)
     A_re_log_double = A_re_log.double()
     part_of_A_re_log_double = -torch.exp(A_re_log_double)
-    growth = part_of_log_dt_double[..., None] * part_of_A_re_log_double
-    angle = part_of_log_dt_double[..., None] * A_im_double
     modulus_squared = part_of_A_re_log_double**2 + A_im_double**2
     inverse_real = part_of_A_re_log_double / modulus_squared
-    part_of_d_key_features = d_key_features.narrow(-1, K, K)
-    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
-    d_key_imag = (cosine * part_of_d_key_features).sum((0, 1)) + (-sine * part_of_d_key_features_2).sum((0, 1))
-    part_of_d_key_imag = d_key_imag.double()
     inverse_imag = -A_im_double / modulus_squared
-    d_key_real = (sine * part_of_d_key_features).sum((0, 1)) + (cosine * part_of_d_key_features_2).sum((0, 1))
-    part_of_d_key_real = d_key_real.double()
-    d_expm1_imag = inverse_real * part_of_d_key_imag + -inverse_imag * part_of_d_key_real
-    d_expm1_real = inverse_imag * part_of_d_key_imag + inverse_real * part_of_d_key_real
-    d_angle = d_expm1_imag * torch.exp(growth) * torch.cos(angle) + -d_expm1_real * (
-        2 * torch.sin(angle / 2) * torch.cos(angle / 2) + torch.sin(angle) * torch.expm1(growth)
-    )
+    part_of_log_dt_double = torch.exp(log_dt_double)
+    growth = part_of_log_dt_double[..., None] * part_of_A_re_log_double
+    angle = part_of_log_dt_double[..., None] * A_im_double
     expm1_real = torch.cos(angle) * torch.expm1(growth) - 2 * torch.sin(angle / 2) ** 2
     expm1_imag = torch.exp(growth) * torch.sin(angle)
-    d_inverse_imag = expm1_real * part_of_d_key_imag + -expm1_imag * part_of_d_key_real
-    d_inverse_real = expm1_imag * part_of_d_key_imag + expm1_real * part_of_d_key_real
-    d_modulus_squared = (
-        -inverse_imag * d_inverse_imag / modulus_squared + -inverse_real * d_inverse_real / modulus_squared
-    )
     key_real = (inverse_real * expm1_real - inverse_imag * expm1_imag).to(S_starts.dtype)
+    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
     key_imag = (inverse_real * expm1_imag + inverse_imag * expm1_real).to(S_starts.dtype)
     query_imag = -C_im
     d_sine = (
@@ -1462,6 +1608,20 @@ def _launch_backward(
     d_rate = (d_sine * position[..., None, None] * cosine).sum((0, 1)) + (
         d_cosine * position[..., None, None] * (-sine)
     ).sum((0, 1))
+    d_key_imag = (cosine * part_of_d_key_features).sum((0, 1)) + (-sine * part_of_d_key_features_2).sum((0, 1))
+    part_of_d_key_imag = d_key_imag.double()
+    d_key_real = (sine * part_of_d_key_features).sum((0, 1)) + (cosine * part_of_d_key_features_2).sum((0, 1))
+    part_of_d_key_real = d_key_real.double()
+    d_expm1_imag = inverse_real * part_of_d_key_imag + -inverse_imag * part_of_d_key_real
+    d_expm1_real = inverse_imag * part_of_d_key_imag + inverse_real * part_of_d_key_real
+    d_angle = d_expm1_imag * torch.exp(growth) * torch.cos(angle) + -d_expm1_real * (
+        2 * torch.sin(angle / 2) * torch.cos(angle / 2) + torch.sin(angle) * torch.expm1(growth)
+    )
+    d_inverse_imag = expm1_real * part_of_d_key_imag + -expm1_imag * part_of_d_key_real
+    d_inverse_real = expm1_imag * part_of_d_key_imag + expm1_real * part_of_d_key_real
+    d_modulus_squared = (
+        -inverse_imag * d_inverse_imag / modulus_squared + -inverse_real * d_inverse_real / modulus_squared
+    )
     d_A_im_double = (
         part_of_log_dt_double[..., None] * d_angle
         + -d_inverse_imag / modulus_squared
@@ -1469,13 +1629,13 @@ def _launch_backward(
         + -d_rate * torch.exp(log_dt_double[..., None])
     )
     d_A_im = d_A_im_double.to(S_starts.dtype)
-    log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
-    d_log_decay_real = d_log_decay.narrow(-1, 0, K) + d_log_decay.narrow(-1, K, K)
-    part_of_log_decay_real = log_decay_real * d_log_decay_real
     d_growth = expm1_imag * d_expm1_imag + d_expm1_real * torch.exp(growth) * torch.cos(angle)
     d_log_dt_double = part_of_log_dt_double * (
         (A_im_double * d_angle).sum(-1) + (part_of_A_re_log_double * d_growth).sum(-1)
     ) + (rate * d_rate).sum(-1)
+    log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
+    d_log_decay_real = d_log_decay.narrow(-1, 0, K) + d_log_decay.narrow(-1, K, K)
+    part_of_log_decay_real = log_decay_real * d_log_decay_real
     d_log_dt = part_of_log_decay_real.sum(-1) + d_log_dt_double.to(S_starts.dtype)
     d_A_re_log_double = part_of_A_re_log_double * (
         part_of_log_dt_double[..., None] * d_growth

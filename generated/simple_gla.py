@@ -164,14 +164,14 @@ def _chunk_forward_torch(q, k, v, g, scale, S, size):
     value = _rows(v, size)
     S, S_end = _scan(S, chunk_decay[..., None, None], key_decayed.mT @ value, dim=-3)
     query = _rows(scale * q, size)
+    prefix = log_decay + _earlier(log_decay, size, dim=-1)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+    decay_to_row = torch.exp(prefix)
+    query_decayed = query * decay_to_row[..., :, None]
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     between = _between(log_decay)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
     pair_decay = torch.exp(between)
     weighted = similarity * pair_decay
     scores = weighted.tril()  # scores[t,i] = weighted[t,i] where i ≤ t
-    prefix = log_decay + _earlier(log_decay, size, dim=-1)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
-    decay_to_row = torch.exp(prefix)
-    query_decayed = query * decay_to_row[..., :, None]
     y = scores @ value + query_decayed @ S  # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
     return _unrows(y, T), S_end
 
@@ -188,18 +188,18 @@ def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
     key_decayed = key * decay_to_end[..., :, None]
     value = _rows(v, size)
     S, _ = _scan(S, chunk_decay[..., None, None], key_decayed.mT @ value, dim=-3)
-    d_o_rows = _rows(d_o, size)
     query = _rows(scale * q, size)
     prefix = log_decay + _earlier(log_decay, size, dim=-1)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
     decay_to_row = torch.exp(prefix)
     query_decayed = query * decay_to_row[..., :, None]
+    d_o_rows = _rows(d_o, size)
     d_S_read = query_decayed.mT @ d_o_rows  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
     d_S, d_S_start = _scan(d_S, chunk_decay[..., None, None], d_S_read, dim=-3, reverse=True)
     d_query_decayed = d_o_rows @ S.mT  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-    between = _between(log_decay)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
-    pair_decay = torch.exp(between)
     d_scores = d_o_rows @ value.mT  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
     d_weighted = d_scores.tril()  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
+    between = _between(log_decay)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+    pair_decay = torch.exp(between)
     d_similarity = pair_decay * d_weighted
     # d_query[t,m] = decay_to_row[t] d_query_decayed[t,m] + Σ_i d_similarity[t,i] key[i,m]
     d_query = decay_to_row[..., :, None] * d_query_decayed + d_similarity @ key
@@ -208,10 +208,10 @@ def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
     # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
     d_key = decay_to_end[..., :, None] * d_key_decayed + d_similarity.mT @ query
     d_k = _unrows(d_key, T)
-    d_decay_to_end = (key * d_key_decayed).sum(-1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
-    d_suffix = decay_to_end * d_decay_to_end
     d_chunk_decay = (d_S * S).sum(-2).sum(-1)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
     d_total = chunk_decay * d_chunk_decay
+    d_decay_to_end = (key * d_key_decayed).sum(-1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
+    d_suffix = decay_to_end * d_decay_to_end
     d_decay_to_row = (query * d_query_decayed).sum(-1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
     d_prefix = decay_to_row * d_decay_to_row
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
@@ -367,6 +367,7 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -376,16 +377,16 @@ def _segment_ends(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = tl.load(g_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        start = (first + chunk * CHUNK) * H + head
+        g = tl.load(g_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end[:, None]
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -422,6 +423,7 @@ def _chunk_forward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -430,24 +432,24 @@ def _chunk_forward(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        start = (first + chunk * CHUNK) * H + head
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        g = tl.load(g_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row[:, None]
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
-        decay_to_row = tl.exp(prefix)
-        query_decayed = query * decay_to_row[:, None]
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
-        _store(o_ptr, at, channel, valid, channel_valid, V, y)
+        _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
@@ -490,6 +492,7 @@ def _chunk_backward_query(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -498,35 +501,37 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        g = tl.load(g_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
+        d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
+        g = tl.load(g_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
-        query = q * scale
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-        d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
         d_prefix = decay_to_row * d_decay_to_row
         tl.store(
-            d_log_decay_forward_ptr + tile * rows * H + at, d_prefix + _tile_later_rows(d_prefix, time), mask=valid
+            d_log_decay_forward_ptr + tile * rows * H + start + at,
+            d_prefix + _tile_later_rows(d_prefix, time),
+            mask=valid,
         )
-        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
-        pair_decay = tl.exp(between)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        pair_decay = tl.exp(between)
         d_similarity = pair_decay * d_weighted
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         # d_query[t,m] = decay_to_row[t] d_query_decayed[t,m] + Σ_i d_similarity[t,i] key[i,m]
         d_query = decay_to_row[:, None] * d_query_decayed + _dot(d_similarity, k, DOT, PRECISION)
         d_q = scale * d_query
-        _store(d_q_ptr, at, feature, valid, feature_valid, K, d_q)
+        _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
@@ -562,6 +567,7 @@ def _segment_ends_backward(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -572,17 +578,17 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = tl.load(g_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        start = (first + chunk * CHUNK) * H + head
+        g = tl.load(g_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
         log_total += total
@@ -624,6 +630,7 @@ def _chunk_backward_key(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -633,43 +640,43 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
+        start = (first + chunk * CHUNK) * H + head
         slot = first // CHUNK + segment + chunk
-        g = tl.load(g_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        g = tl.load(g_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
-        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
-        decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr, at, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
-        d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
-        d_suffix = decay_to_end * d_decay_to_end
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(tl.sum(d_S * S, 0), 0)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
-        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
-        pair_decay = tl.exp(between)
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_pair_decay = similarity * d_weighted
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        pair_decay = tl.exp(between)
         d_between = pair_decay * d_pair_decay
         tl.store(
-            d_log_decay_reverse_ptr + tile * rows * H + at,
+            d_log_decay_reverse_ptr + tile * rows * H + start + at,
             _tile_earlier_rows(d_suffix, time) + d_total + _tile_rectangle(d_between, time),
             mask=valid,
         )
         d_similarity = pair_decay * d_weighted
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
@@ -707,6 +714,7 @@ def _chunk_backward_value(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
@@ -716,24 +724,24 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        at = (first + time) * H + head
-        g = tl.load(g_ptr + at, mask=valid, other=0.0).to(tl.float32)
+        start = (first + chunk * CHUNK) * H + head
+        g = tl.load(g_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end[:, None]
-        q = _load(q_ptr, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        d_o = _load(d_o_ptr, at, channel, valid, channel_valid, V)
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
         d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
-        _store(d_v_ptr, at, channel, valid, channel_valid, V, d_value)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
@@ -741,6 +749,103 @@ def _chunk_backward_value(
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
+
+
+@_kernel
+def _chunk_backward_writes(
+    g_ptr,
+    k_ptr,
+    v_ptr,
+    S_edges_ptr,
+    q_ptr,
+    d_o_ptr,
+    d_S_ptr,
+    d_log_decay_reverse_ptr,
+    d_k_ptr,
+    d_v_ptr,
+    d_S_end_ptr,
+    cuts_ptr,
+    scale,
+    rows,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    ENDS: tl.constexpr,
+    DOT: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Gradients of all that writes to the state, in one walk backwards."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    segment = program // TILES // H
+    first = tl.load(cuts_ptr + segment)
+    length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
+    row = tl.arange(0, CHUNK)
+    at = row * H  # from a chunk's first row on
+    feature = tile * BM + tl.arange(0, BM)
+    channel = tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    chunks = tl.cdiv(length, CHUNK)
+    for back in range(chunks):
+        chunk = chunks - 1 - back
+        time = chunk * CHUNK + row
+        valid = time < length
+        start = (first + chunk * CHUNK) * H + head
+        slot = first // CHUNK + segment + chunk
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        g = tl.load(g_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        log_decay = tl.where(valid, _logsigmoid(g), 0.0)
+        total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
+        chunk_decay = tl.exp(total)
+        d_total = chunk_decay * d_chunk_decay
+        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
+        decay_to_end = tl.exp(suffix)
+        d_suffix = decay_to_end * d_decay_to_end
+        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        query = q * scale
+        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_weighted = tl.where(
+            time[:, None] >= time[None, :], d_scores, 0.0
+        )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
+        d_pair_decay = similarity * d_weighted
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        pair_decay = tl.exp(between)
+        d_between = pair_decay * d_pair_decay
+        tl.store(
+            d_log_decay_reverse_ptr + tile * rows * H + start + at,
+            _tile_earlier_rows(d_suffix, time) + d_total + _tile_rectangle(d_between, time),
+            mask=valid,
+        )
+        d_similarity = pair_decay * d_weighted
+        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        key_decayed = k * decay_to_end[:, None]
+        weighted = similarity * pair_decay
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row[:, None]
+        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S = d_S * chunk_decay + d_S_read
+    if ENDS:
+        _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
 
 @_kernel
@@ -866,6 +971,7 @@ class _Grid:
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (q.dtype, v.dtype)
         (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
+        self.whole = tiles_m == tiles_v == 1
         self.tiles = {"m": tiles_m, "v": tiles_v}
         self.blocks = {
             "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
@@ -1042,48 +1148,79 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S_starts, d_o, 
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
-    d_log_decay_reverse = S_starts.new_empty(tiles_m, batch, T, H)
-    d_k = torch.empty_like(k)
-    grid.launch(
-        _chunk_backward_key,
-        "m",
-        (
-            g,
-            k,
-            v,
-            S_edges,
-            q,
-            d_o,
-            d_S_starts,
-            d_log_decay_reverse,
-            d_k,
-            d_S_end,
-        ),
-        (
-            scale,
-            rows,
-        ),
-        CHUNK=size,
-        ENDS=not grid.split,
-        **products,
-    )
+    if not grid.whole:
+        d_log_decay_reverse = S_starts.new_empty(tiles_m, batch, T, H)
+        d_k = torch.empty_like(k)
+        grid.launch(
+            _chunk_backward_key,
+            "m",
+            (
+                g,
+                k,
+                v,
+                S_edges,
+                q,
+                d_o,
+                d_S_starts,
+                d_log_decay_reverse,
+                d_k,
+                d_S_end,
+            ),
+            (
+                scale,
+                rows,
+            ),
+            CHUNK=size,
+            ENDS=not grid.split,
+            **products,
+        )
 
-    d_v = torch.empty_like(v)
-    grid.launch(
-        _chunk_backward_value,
-        "v",
-        (
-            k,
-            g,
-            d_o,
-            q,
-            d_S_starts,
-            d_v,
-        ),
-        (scale,),
-        CHUNK=size,
-        **products,
-    )
+    if not grid.whole:
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_value,
+            "v",
+            (
+                k,
+                g,
+                d_o,
+                q,
+                d_S_starts,
+                d_v,
+            ),
+            (scale,),
+            CHUNK=size,
+            **products,
+        )
+
+    if grid.whole:
+        d_log_decay_reverse = S_starts.new_empty(tiles_m, batch, T, H)
+        d_k = torch.empty_like(k)
+        d_v = torch.empty_like(v)
+        grid.launch(
+            _chunk_backward_writes,
+            "m",
+            (
+                g,
+                k,
+                v,
+                S_edges,
+                q,
+                d_o,
+                d_S_starts,
+                d_log_decay_reverse,
+                d_k,
+                d_v,
+                d_S_end,
+            ),
+            (
+                scale,
+                rows,
+            ),
+            CHUNK=size,
+            ENDS=not grid.split,
+            **products,
+        )
 
     d_log_decay = d_log_decay_forward.sum(0) + d_log_decay_reverse.sum(0)
     g = g.float()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recgen.algebra.operations import Cast, EveryToken, Leaf
@@ -27,8 +27,8 @@ AHEAD = 2  # launches of the forward pass: one to find where segments start, or 
 class Launch:
     """The text of one launch: buffers, the call, and the lines that go with its results.
 
-    after: the totals of what segments have summed, or how their ends are handed over. split: whether it is a launch of
-    the split schedule alone.
+    after: the totals of what segments have summed, or how their ends are handed over. when: what must hold for the
+    launch, a choice of schedule or of tiles; nothing where it always takes place.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Launch:
     tile: str
     constants: str
     after: list[str] = field(default_factory=list)
-    split: bool = False
+    when: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,18 @@ def kernel_contexts(
     for kernel in plan.kernels:
         text = kernel_text(kernel, note)
         contexts.append(_context(text))
-        launches.append(_launch(text, value, states[len(launches) >= AHEAD], features))
+        launch = _launch(text, value, states[len(launches) >= AHEAD], features)
+        launches.append(replace(launch, when=_condition(kernel, plan)))
         helpers |= text.helpers
     return contexts, launches, helpers
+
+
+def _condition(kernel: Kernel, plan: Plan) -> str:
+    if kernel.alone:
+        return "grid.split"
+    if kernel.whole:
+        return "grid.whole"
+    return "not grid.whole" if any(k.reverse == kernel.reverse for k in plan.whole) and kernel in plan.backward else ""
 
 
 def host_value(scalar: str) -> str:
@@ -131,7 +140,7 @@ def _launch(text: KernelText, value: str, state: str, features: str) -> Launch:
             totals = "totals, "
         reverse = ", reverse=True" * kernel.reverse
         after += [f"{n}_starts = grid.hand_over({n}_ends, {totals}{n}, {n}_end{reverse})" for n in names]
-    return Launch(kernel.name, buffers, pointers, scalars, kernel.tile, constants, after, kernel.alone)
+    return Launch(kernel.name, buffers, pointers, scalars, kernel.tile, constants, after)
 
 
 def _passed(pointer: str, kernel: Kernel) -> str:

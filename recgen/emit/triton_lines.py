@@ -31,6 +31,7 @@ TAKEN = (
     "chunk",
     "valid",
     "rows_here",
+    "start",
     "at",
     "slot",
     "back",
@@ -154,9 +155,9 @@ class _Writer:
     def _load_rows(self, pointer: str, n: Node) -> str:
         axis = "".join(a for a in tile_axes(n) if a != "t")
         if not axis:
-            return f"tl.load({pointer} + at, mask=valid, other=0.0).to(tl.float32)"
+            return f"tl.load({pointer} + start + at, mask=valid, other=0.0).to(tl.float32)"
         self.out.helpers.add("_load")
-        return f"_load({pointer}, at, {COLUMN[axis]}, valid, {COLUMN[axis]}_valid, {WIDTH[axis]})"
+        return f"_load({pointer} + start * {WIDTH[axis]}, at, {COLUMN[axis]}, valid, {COLUMN[axis]}_valid, {WIDTH[axis]})"
 
     def _state_base(self, pointer: str, n: Node, where: str) -> str:
         return f"{pointer} + ({where} * H + head) * {' * '.join(WIDTH[a] for a in n.axes)}"
@@ -281,13 +282,13 @@ class _Writer:
         if axis:
             out.helpers.add("_store")
             out.inside.append(
-                f"_store({s.name}_ptr, at, {COLUMN[axis]}, valid, {COLUMN[axis]}_valid, {WIDTH[axis]}, {value})"
+                f"_store({s.name}_ptr + start * {WIDTH[axis]}, at, {COLUMN[axis]}, valid, {COLUMN[axis]}_valid, {WIDTH[axis]}, {value})"
             )
         elif s.kind == "partial":
             out.partial_rows = True
-            out.inside.append(f"tl.store({s.name}_ptr + tile * rows * H + at, {value}, mask=valid)")
+            out.inside.append(f"tl.store({s.name}_ptr + tile * rows * H + start + at, {value}, mask=valid)")
         else:
-            out.inside.append(f"tl.store({s.name}_ptr + at, {value}, mask=valid & (tile == 0))")
+            out.inside.append(f"tl.store({s.name}_ptr + start + at, {value}, mask=valid & (tile == 0))")
 
     def _store_accumulated(self, s: Store) -> None:
         self.out.pointers.append(f"{s.name}_ptr")

@@ -44,8 +44,8 @@ def check_program(program: Program) -> None:
 
 def check_kernel(kernel: Kernel) -> None:
     """Every result is complete or stored as a partial one, every carried value is advanced, every read has a source."""
-    partial = partial_values(kernel.roots(), kernel.tile, kernel.kept)
-    for s in kernel.stores:
+    partial = set() if kernel.whole else partial_values(kernel.roots(), kernel.tile, kernel.kept)
+    for s in () if kernel.whole else kernel.stores:
         if (s.node in partial) != (s.kind == "partial") and not s.over_time:
             raise PlanError(
                 f"{kernel.name}: {s.name} is {'' if s.node in partial else 'not '}partial, stored as {s.kind}"

@@ -30,6 +30,12 @@ NAMES = {
 }
 
 
+WHOLE = {
+    False: ("_chunk_backward_reads", "gradients of what reads the state and of what leaves it, in one walk"),
+    True: ("_chunk_backward_writes", "gradients of all that writes to the state, in one walk backwards"),
+}
+
+
 @dataclass(frozen=True)
 class Boundary:
     """Where the chunk stage hands a gradient to the token stage: Unrows(total), or a sum over time for a head."""
@@ -70,6 +76,23 @@ def fused(program: Program, adjoint: Program) -> tuple[Kernel, tuple[Kernel, ...
     kernels, epilogue = _slices(program, adjoint, boundaries, assigned, kept)
     partial_values(forward.roots(), forward.tile, given)
     return forward, kernels, epilogue
+
+
+def whole(backward: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
+    """One kernel for each two that walk the same way: where a tile has the whole state, they can share what they load."""
+    found = []
+    for way, (name, purpose) in WHOLE.items():
+        parts = [k for k in backward if k.reverse == way]
+        if len(parts) < 2:
+            continue
+        merged = {f: _union(getattr(k, f) for k in parts) for f in ("carries", "stores", "kept", "edges", "stores_edges")}
+        ends = any(k.stores_ends for k in parts)
+        found.append(Kernel(name, purpose, parts[0].tile, way, **merged, stores_ends=ends, whole=True))
+    return tuple(found)
+
+
+def _union(parts: Iterable[tuple]) -> tuple:
+    return tuple(dict.fromkeys(x for part in parts for x in part))
 
 
 def given_values(*programs: Program) -> tuple[Node, ...]:

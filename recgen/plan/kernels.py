@@ -39,6 +39,7 @@ class Kernel:
     `edges` are carried values of the other direction, read per chunk from where `stores_edges` left them. `totals` are
     sums over the sequence, which it reads, and `sums` are carried values of which it stores what its segment adds. One
     that runs `alone` starts its carried values from nothing, and stores where they end and the sum of their log-decay.
+    One that is `whole` is launched only where one tile has the whole state.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Kernel:
     totals: tuple[Node, ...] = ()
     sums: tuple[Carry, ...] = ()
     alone: bool = False
+    whole: bool = False
 
     @property
     def given(self) -> tuple[Node, ...]:
@@ -85,7 +87,8 @@ class Plan:
 
     `chunk_sizes` are the sizes a caller may ask for, `chunk_size` the default one, and `longest_chunk` bounds the chunk
     of the parallel form: 0 where nothing does. `alone`: the runs from nothing, forwards and backwards, of a scan's
-    chunks or of the split schedule's segments. `sums`: the kernel that sums what is written where every token reads the
+    chunks or of the split schedule's segments. `whole`: one kernel for all backward kernels that walk the same way, for
+    widths at which one tile has the whole state. `sums`: the kernel that sums what is written where every token reads the
     total, and `pairs` the parallel form's program.
     """
 
@@ -99,6 +102,7 @@ class Plan:
     backward: tuple[Kernel, ...]
     epilogue: Epilogue
     alone: tuple[Kernel, ...] = ()
+    whole: tuple[Kernel, ...] = ()
     sums: Kernel | None = None
     pairs: Program | None = None
 
@@ -109,11 +113,10 @@ class Plan:
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """Every kernel, in the order of their launch."""
+        """Every kernel, in the order of their launch; a whole one after those that it stands for."""
         sums = () if self.sums is None else (self.sums,)
-        first, last = self.alone[:1], self.alone[1:]
-        ahead = [k for k in self.backward if not k.reverse] if self.alone else []
-        return (*first, *sums, self.forward, *ahead, *last, *(k for k in self.backward if k not in ahead))
+        walks = [[k for k in (*self.backward, *self.whole) if k.reverse == way] for way in (False, True)]
+        return (*self.alone[:1], *sums, self.forward, *walks[0], *self.alone[1:], *walks[1])
 
     @property
     def given(self) -> tuple[Node, ...]:

@@ -7,6 +7,7 @@ again what the two share.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -32,10 +33,46 @@ class LevelLoop:
 Statement = Compute | LevelLoop
 
 
+SIZES = {"t": 1, "i": 1, "m": 4, "v": 4}  # of a tile's axes, in relation to each other
+
+
+def frugal(roots: Iterable[Node], known: Iterable[Node] = ()) -> list[Node]:
+    """The nodes below the roots, arguments first, and of two arguments the one first whose own computation holds more.
+
+    What is computed first is held while the other is computed; so large intermediate values come before large results.
+    """
+    have = set(known)
+    need: dict[Node, int] = {}
+    ranked: dict[Node, list[Node]] = {}
+
+    def size(n: Node) -> int:
+        return math.prod(SIZES.get(a, 1) for a in n.axes) if n.level == "chunk" or n.level == "token" else 0
+
+    for n in topological(roots, have):
+        args = list(dict.fromkeys(n.args)) if n not in have else []
+        ranked[n] = sorted(args, key=lambda a: size(a) - need[a])
+        held, most = 0, size(n)
+        for a in ranked[n]:
+            most = max(most, held + need[a])
+            held += size(a)
+        need[n] = max(most, held + size(n))
+    order: dict[Node, None] = {}
+
+    def visit(n: Node) -> None:
+        if n not in order:
+            for a in ranked[n]:
+                visit(a)
+            order[n] = None
+
+    for r in roots:
+        visit(r)
+    return list(order)
+
+
 def statements(roots: Iterable[Node], known: Iterable[Node] = ()) -> list[Statement]:
     """Statements that compute the roots from leaves and from the nodes already known, each before its use."""
     have = set(known)
-    nodes = [n for n in topological(roots, have) if n not in have and not isinstance(n.op, Leaf)]
+    nodes = [n for n in frugal(list(roots), have) if n not in have and not isinstance(n.op, Leaf)]
     depth: dict[Node, int] = {}
     for n in nodes:
         inner = max((depth.get(a, 0) for a in n.args), default=0)

@@ -6,7 +6,7 @@ from recgen.algebra.derive import EXPONENT, Derivation
 from recgen.algebra.program import Program
 
 from .check import check_kernel, check_program
-from .fused import fused
+from .fused import fused, whole
 from .kernels import Plan
 from .scan import scan
 from .split import alone
@@ -32,7 +32,7 @@ def plan(derivation: Derivation) -> Plan:
     default = LEVELS if derivation.factorisation == "tree" else min(PRODUCTS, max(sizes))
     forward, backward, epilogue = fused(program, adjoint)
     found = Plan(program, adjoint, derivation.factorisation, sizes, default, longest, forward, backward, epilogue,
-                 alone(program, adjoint, backward))
+                 alone(program, adjoint, backward), whole(backward))
     return _checked(found)
 
 
