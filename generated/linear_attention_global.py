@@ -507,11 +507,30 @@ def _add_up(parts_ptr, total_ptr, slots_ptr, numbers, BLOCK: tl.constexpr):
 # Launches.
 
 
-def _tiling(width, other, exact):
-    """(padded width, tile, tiles): products need at least 16, and a tile of the state has to fit in registers."""
-    padded = max(16, 1 << (width - 1).bit_length())
-    tile = min(padded, 64 if other <= 64 and not exact else 16 if other > 128 and exact else 32)
-    return padded, tile, -(-width // tile)
+TILES = {}  # no tiles are known to fit: every kernel takes those that fit almost everywhere
+TUNE = False  # whether each kernel's first launch times its tiles in TILES and keeps the fastest
+
+
+def _choices(width, exact):
+    """The tiles of every kernel that are known to fit here. Interpreted kernels take those of one GPU."""
+    if _interpreted():
+        name = "sm_90"
+    elif exact:
+        return {}
+    else:
+        arch = triton.runtime.driver.active.get_current_target().arch
+        name = f"sm_{arch}" if isinstance(arch, int) else arch
+    return TILES.get(name, {}).get(max(64, _padded(width)), {})
+
+
+def _cautious(width, other, exact):
+    """Rows, tile, warps and stages where nothing is known: products need at least 16."""
+    tile = 64 if other <= 64 and not exact else 16 if other > 128 and exact else 32
+    return 16 if exact or max(width, other) > 128 else 32, tile, 8, 1
+
+
+def _padded(width):
+    return max(16, 1 << (width - 1).bit_length())
 
 
 def _products(tensors):
@@ -527,7 +546,18 @@ def _products(tensors):
     return {"DOT": tl.float32, "PRECISION": "tf32"}
 
 
-SEGMENT = 256  # tokens of a sequence that one program walks over where a sequence is cut into segments
+SEGMENT = 256  # the fewest tokens that one program walks over where a sequence is cut into segments
+
+
+@cache
+def _multiprocessors(device):
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 132
+
+
+def _segment(tokens, heads, device):
+    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
+    wanted = tokens * heads // (4 * _multiprocessors(device))
+    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
 
 
 class _Grid:
@@ -537,42 +567,57 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1].
     """
 
-    def __init__(self, offsets, q, v):
+    def __init__(self, size, offsets, q, v):
         batch, T, H, K = q.shape
         V = v.shape[-1]
         self.heads, self.device = H, q.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        segments = -(-offsets.diff() // SEGMENT)
+        length = _segment(batch * T, H, self.device)
+        segments = -(-offsets.diff() // length)
         slots = F.pad(segments.cumsum(0), (1, 0))
         owners = torch.arange(len(segments)).repeat_interleave(segments)
         self.sequences, self.segments = len(segments), len(owners)
-        cuts = torch.cat([offsets[owners] + SEGMENT * (torch.arange(self.segments) - slots[owners]), offsets[-1:]])
+        cuts = torch.cat([offsets[owners] + length * (torch.arange(self.segments) - slots[owners]), offsets[-1:]])
         self.cuts, self.owners, self.slots = (self.on_device(x) for x in (cuts, owners, slots))
         exact = torch.float32 in (q.dtype, v.dtype)
-        (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
-        self.whole = tiles_m == tiles_v == 1
-        self.tiles = {"m": tiles_m, "v": tiles_v}
-        self.blocks = {
-            "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
-            "v": {"BM": all_m, "BV": tile_v, "TILES": tiles_v},
-        }
-        self.constants = {"K": K, "V": V}
+        self.chosen = _choices(max(K, V), exact)
+        self.cautious = {"m": _cautious(K, V, exact), "v": _cautious(V, K, exact)}
+        self.size, self.widths = size, {"m": K, "v": V}
 
-    def launch(self, kernel, tile, pointers, scalars, **constants):
-        programs = self.segments * self.heads * self.tiles[tile]
+    def tiles(self, kernel, axis):
+        """Rows of a chunk, tile along the axis, number of tiles, warps and stages of a kernel."""
+        rows, tile, warps, stages = self.chosen.get(kernel, [self.cautious[axis]])[0]
+        tile = min(tile, _padded(self.widths[axis]))
+        return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
+
+    def fits(self, kernel):
+        """Whether one tile has the whole state, and the kernel is known to fit that way."""
+        return kernel in self.chosen
+
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+        rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
+        programs = self.segments * self.heads * tiles
         if not programs:
             return
+        other = "v" if axis == "m" else "m"
+        blocks = {f"B{axis.upper()}": tile, f"B{other.upper()}": _padded(self.widths[other])}
+        if chunked:
+            constants["CHUNK"] = rows
+        if levels:
+            constants["LEVELS"] = rows.bit_length() - 1
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
                 self.cuts,
                 *scalars,
                 self.heads,
-                **self.constants,
-                **self.blocks[tile],
+                K=self.widths["m"],
+                V=self.widths["v"],
+                TILES=tiles,
+                **blocks,
                 **constants,
-                num_warps=8,
-                num_stages=1,
+                num_warps=warps,
+                num_stages=stages,
                 enable_fp_fusion=True,
             )
 
@@ -596,7 +641,7 @@ class _Grid:
 
 def _launch_forward(size, offsets, scale, q, k, v):
     """The output, and what the backward pass needs besides the inputs."""
-    grid = _Grid(offsets, q, v)
+    grid = _Grid(size, offsets, q, v)
     batch, T, H, K = q.shape
     V = v.shape[-1]
     segments = grid.segments
@@ -614,7 +659,6 @@ def _launch_forward(size, offsets, scale, q, k, v):
             z_parts,
         ),
         (),
-        CHUNK=size,
         **products,
     )
     S = grid.total(S_parts)
@@ -634,7 +678,6 @@ def _launch_forward(size, offsets, scale, q, k, v):
             o,
         ),
         (scale,),
-        CHUNK=size,
         **products,
     )
 
@@ -648,7 +691,7 @@ def _launch_forward(size, offsets, scale, q, k, v):
 
 def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
     """The gradients of inputs and parameters."""
-    grid = _Grid(offsets, q, v)
+    grid = _Grid(size, offsets, q, v)
     _, _, H, K = q.shape
     V = v.shape[-1]
     segments = grid.segments
@@ -673,7 +716,6 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_z_parts,
         ),
         (scale,),
-        CHUNK=size,
         **products,
     )
     d_S = grid.total(d_S_parts)
@@ -692,7 +734,6 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_k,
         ),
         (),
-        CHUNK=size,
         **products,
     )
 
@@ -707,7 +748,6 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_v,
         ),
         (),
-        CHUNK=size,
         **products,
     )
 
@@ -881,7 +921,8 @@ def _run(tensors, scale, cu_seqlens, mode, backend, schedule, chunk_size):
         mode = "chunk"
     backend = _choose_backend(backend, mode, tensors, sizes)
     _check_choice("schedule", schedule, ("auto", *SCHEDULES))
-    size = _default_size(backend, tensors, sizes) if chunk_size is None else _check_chunk_size(chunk_size)
+    size = CHUNK_SIZE if backend == "torch" else 0  # 0: every kernel has its own
+    size = size if chunk_size is None else _check_chunk_size(chunk_size)
     tensors = [x.contiguous() for x in tensors]
     if backend == "triton" or offsets is None:
         o = _form(mode, backend, size, offsets, scale, tensors)
@@ -958,14 +999,6 @@ def _check_chunk_size(value):
     if isinstance(value, bool) or not isinstance(value, int) or value not in CHUNK_SIZES:
         raise ValueError(f"chunk_size: expected one of {', '.join(map(repr, CHUNK_SIZES))}, got {value!r}")
     return value
-
-
-def _default_size(backend, tensors, sizes):
-    """CHUNK_SIZE in torch. A kernel's tiles live in registers: shorter where they are wide or products are float32."""
-    if backend == "torch":
-        return CHUNK_SIZE
-    exact = torch.float32 in [x.dtype for x in tensors[: len(INPUTS)]]
-    return min(CHUNK_SIZE, 16 if exact or max(sizes["K"], sizes["V"]) > 128 else 32)
 
 
 def _check_scale(scale):

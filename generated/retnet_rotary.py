@@ -870,11 +870,30 @@ def _recurrent_forward(
 # Launches.
 
 
-def _tiling(width, other, exact):
-    """(padded width, tile, tiles): products need at least 16, and a tile of the state has to fit in registers."""
-    padded = max(16, 1 << (width - 1).bit_length())
-    tile = min(padded, 64 if other <= 64 and not exact else 16 if other > 128 and exact else 32)
-    return padded, tile, -(-width // tile)
+TILES = {}  # no tiles are known to fit: every kernel takes those that fit almost everywhere
+TUNE = False  # whether each kernel's first launch times its tiles in TILES and keeps the fastest
+
+
+def _choices(width, exact):
+    """The tiles of every kernel that are known to fit here. Interpreted kernels take those of one GPU."""
+    if _interpreted():
+        name = "sm_90"
+    elif exact:
+        return {}
+    else:
+        arch = triton.runtime.driver.active.get_current_target().arch
+        name = f"sm_{arch}" if isinstance(arch, int) else arch
+    return TILES.get(name, {}).get(max(64, _padded(width)), {})
+
+
+def _cautious(width, other, exact):
+    """Rows, tile, warps and stages where nothing is known: products need at least 16."""
+    tile = 64 if other <= 64 and not exact else 16 if other > 128 and exact else 32
+    return 16 if exact or max(width, other) > 128 else 32, tile, 8, 1
+
+
+def _padded(width):
+    return max(16, 1 << (width - 1).bit_length())
 
 
 def _products(tensors):
@@ -890,7 +909,18 @@ def _products(tensors):
     return {"DOT": tl.float32, "PRECISION": "tf32"}
 
 
-SEGMENT = 256  # tokens of a sequence that one program walks over where a sequence is cut into segments
+SEGMENT = 256  # the fewest tokens that one program walks over where a sequence is cut into segments
+
+
+@cache
+def _multiprocessors(device):
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 132
+
+
+def _segment(tokens, heads, device):
+    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
+    wanted = tokens * heads // (4 * _multiprocessors(device))
+    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
 
 
 class _Grid:
@@ -900,43 +930,58 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, offsets, query_features, v):
+    def __init__(self, schedule, size, offsets, query_features, v):
         batch, T, H, K = query_features.shape
         V = v.shape[-1]
         self.heads, self.device = H, query_features.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
+        length = _segment(batch * T, H, self.device)
         self.split = schedule == "split"
-        segments = -(-offsets.diff() // SEGMENT) if self.split else torch.ones_like(offsets[1:])
+        segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
         owners = torch.arange(len(segments)).repeat_interleave(segments)
         self.sequences, self.segments = len(segments), len(owners)
-        cuts = torch.cat([offsets[owners] + SEGMENT * (torch.arange(self.segments) - slots[owners]), offsets[-1:]])
+        cuts = torch.cat([offsets[owners] + length * (torch.arange(self.segments) - slots[owners]), offsets[-1:]])
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (query_features.dtype, v.dtype)
-        (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
-        self.whole = tiles_m == tiles_v == 1
-        self.tiles = {"m": tiles_m, "v": tiles_v}
-        self.blocks = {
-            "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
-            "v": {"BM": all_m, "BV": tile_v, "TILES": tiles_v},
-        }
-        self.constants = {"K": K, "V": V}
+        self.chosen = _choices(max(K, V), exact)
+        self.cautious = {"m": _cautious(K, V, exact), "v": _cautious(V, K, exact)}
+        self.size, self.widths = size, {"m": K, "v": V}
 
-    def launch(self, kernel, tile, pointers, scalars, **constants):
-        programs = self.segments * self.heads * self.tiles[tile]
+    def tiles(self, kernel, axis):
+        """Rows of a chunk, tile along the axis, number of tiles, warps and stages of a kernel."""
+        rows, tile, warps, stages = self.chosen.get(kernel, [self.cautious[axis]])[0]
+        tile = min(tile, _padded(self.widths[axis]))
+        return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
+
+    def fits(self, kernel):
+        """Whether one tile has the whole state, and the kernel is known to fit that way."""
+        return kernel in self.chosen
+
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+        rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
+        programs = self.segments * self.heads * tiles
         if not programs:
             return
+        other = "v" if axis == "m" else "m"
+        blocks = {f"B{axis.upper()}": tile, f"B{other.upper()}": _padded(self.widths[other])}
+        if chunked:
+            constants["CHUNK"] = rows
+        if levels:
+            constants["LEVELS"] = rows.bit_length() - 1
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
                 self.cuts,
                 *scalars,
                 self.heads,
-                **self.constants,
-                **self.blocks[tile],
+                K=self.widths["m"],
+                V=self.widths["v"],
+                TILES=tiles,
+                **blocks,
                 **constants,
-                num_warps=8,
-                num_stages=1,
+                num_warps=warps,
+                num_stages=stages,
                 enable_fp_fusion=True,
             )
 
@@ -956,9 +1001,30 @@ class _Grid:
         return ends
 
 
-def _default_schedule(sizes, sequences, device):
-    """Fused, unless its few programs would leave much of the chip idle for longer than the split one's detour takes."""
-    return "fused"
+# A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what the
+# kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
+LAUNCH, BANDWIDTH = 3e-6, 4e12
+TRAFFIC = {"fused": 14, "split": 18}
+LAUNCHES = {"fused": 3, "split": 7}
+
+
+def _default_schedule(sizes, sequences, like):
+    """The schedule that the model finds faster.
+
+    A program alone reaches at most twice its share of the chip, so fewer programs than half the multiprocessors leave
+    some of it idle. Segments make more of them, at the price of a detour.
+    """
+    tokens, heads = sizes["B"] * sizes["T"], sizes["H"]
+    row = max(sizes["K"], sizes["V"]) * like.element_size()
+    segments = sequences + tokens // _segment(tokens, heads, like.device)
+
+    def seconds(schedule):
+        programs = heads * (segments if schedule == "split" else sequences)
+        chip = _multiprocessors(like.device)
+        idle = max(1.0, chip * -(-programs // chip) / (2 * max(1, programs)))
+        return LAUNCH * LAUNCHES[schedule] + TRAFFIC[schedule] * tokens * heads * row / BANDWIDTH * idle
+
+    return min(SCHEDULES, key=seconds)
 
 
 def _given(q, k, scale, position):
@@ -978,7 +1044,7 @@ def _given(q, k, scale, position):
 def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
     query_features, key_features = _given(q, k, scale, position)
-    grid = _Grid(schedule, offsets, query_features, v)
+    grid = _Grid(schedule, size, offsets, query_features, v)
     h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
     log_decay = torch.log1p(-torch.exp2(-h - 5))
     batch, T, H, _ = query_features.shape
@@ -1001,7 +1067,6 @@ def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
                 totals,
             ),
             (),
-            CHUNK=size,
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1020,7 +1085,6 @@ def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
             S_end,
         ),
         (),
-        CHUNK=size,
         ENDS=not grid.split,
         **products,
     )
@@ -1031,7 +1095,7 @@ def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
 def _launch_recurrent(offsets, scale, position, q, k, v, S):
     """As `_launch_forward`, token by token."""
     query_features, key_features = _given(q, k, scale, position)
-    grid = _Grid("fused", offsets, query_features, v)
+    grid = _Grid("fused", 0, offsets, query_features, v)
     h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
     log_decay = torch.log1p(-torch.exp2(-h - 5))
     batch, T, H, _ = query_features.shape
@@ -1052,6 +1116,7 @@ def _launch_recurrent(offsets, scale, position, q, k, v, S):
             S_end,
         ),
         (),
+        chunked=False,
     )
 
     return o, (S_end,), (S_starts,)
@@ -1060,7 +1125,7 @@ def _launch_recurrent(offsets, scale, position, q, k, v, S):
 def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S_starts, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     query_features, key_features = _given(q, k, scale, position)
-    grid = _Grid(schedule, offsets, query_features, v)
+    grid = _Grid(schedule, size, offsets, query_features, v)
     h = torch.arange(q.shape[-2], dtype=S_starts.dtype, device=S_starts.device)
     log_decay = torch.log1p(-torch.exp2(-h - 5))
     K = q.shape[-1]
@@ -1084,7 +1149,6 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S_starts
             d_query_features_rows,
         ),
         (),
-        CHUNK=size,
         **products,
     )
 
@@ -1102,12 +1166,11 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S_starts
                 totals,
             ),
             (),
-            CHUNK=size,
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
-    if not grid.whole:
+    if not grid.fits("_chunk_backward_writes"):
         d_key_features_rows = S_starts.new_empty(batch, T, H, K)
         grid.launch(
             _chunk_backward_key,
@@ -1122,12 +1185,11 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S_starts
                 d_S_end,
             ),
             (),
-            CHUNK=size,
             ENDS=not grid.split,
             **products,
         )
 
-    if not grid.whole:
+    if not grid.fits("_chunk_backward_writes"):
         d_v = torch.empty_like(v)
         grid.launch(
             _chunk_backward_value,
@@ -1141,11 +1203,10 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S_starts
                 d_v,
             ),
             (),
-            CHUNK=size,
             **products,
         )
 
-    if grid.whole:
+    if grid.fits("_chunk_backward_writes"):
         d_key_features_rows = S_starts.new_empty(batch, T, H, K)
         d_v = torch.empty_like(v)
         grid.launch(
@@ -1163,7 +1224,6 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S_starts
                 d_S_end,
             ),
             (),
-            CHUNK=size,
             ENDS=not grid.split,
             **products,
         )
@@ -1409,7 +1469,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
     backend = _choose_backend(backend, mode, tensors, sizes)
     schedule = _check_choice("schedule", schedule, ("auto", *SCHEDULES))
-    size = _default_size(backend, tensors, sizes) if chunk_size is None else _check_chunk_size(chunk_size)
+    size = CHUNK_SIZE if backend == "torch" else 0  # 0: every kernel has its own
+    size = size if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     sequences = sizes["B"] if offsets is None else len(offsets) - 1
     if initial_state is None:
@@ -1420,7 +1481,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     if backend == "torch" or mode == "recurrent":
         schedule = "fused"  # the one whose backward pass needs nothing of a forward launch
     elif schedule == "auto":
-        schedule = _default_schedule(sizes, sequences, tensors[0].device)
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     *state, before = state
     position = _positions(before.detach(), sizes["T"], offsets)
     if backend == "triton" or offsets is None:
@@ -1532,14 +1593,6 @@ def _check_chunk_size(value):
     if isinstance(value, bool) or not isinstance(value, int) or value not in CHUNK_SIZES:
         raise ValueError(f"chunk_size: expected one of {', '.join(map(repr, CHUNK_SIZES))}, got {value!r}")
     return value
-
-
-def _default_size(backend, tensors, sizes):
-    """CHUNK_SIZE in torch. A kernel's tiles live in registers: shorter where they are wide or products are float32."""
-    if backend == "torch":
-        return CHUNK_SIZE
-    exact = torch.float32 in [x.dtype for x in tensors[: len(INPUTS)]]
-    return min(CHUNK_SIZE, 16 if exact or max(sizes["K"], sizes["V"]) > 128 else 32)
 
 
 def _check_scale(scale, sizes):

@@ -1060,11 +1060,30 @@ def _recurrent_forward(
 # Launches.
 
 
-def _tiling(width, other, exact):
-    """(padded width, tile, tiles): products need at least 16, and a tile of the state has to fit in registers."""
-    padded = max(16, 1 << (width - 1).bit_length())
-    tile = min(padded, 64 if other <= 64 and not exact else 16 if other > 128 and exact else 32)
-    return padded, tile, -(-width // tile)
+TILES = {}  # no tiles are known to fit: every kernel takes those that fit almost everywhere
+TUNE = False  # whether each kernel's first launch times its tiles in TILES and keeps the fastest
+
+
+def _choices(width, exact):
+    """The tiles of every kernel that are known to fit here. Interpreted kernels take those of one GPU."""
+    if _interpreted():
+        name = "sm_90"
+    elif exact:
+        return {}
+    else:
+        arch = triton.runtime.driver.active.get_current_target().arch
+        name = f"sm_{arch}" if isinstance(arch, int) else arch
+    return TILES.get(name, {}).get(max(64, _padded(width)), {})
+
+
+def _cautious(width, other, exact):
+    """Rows, tile, warps and stages where nothing is known: products need at least 16."""
+    tile = 64 if other <= 64 and not exact else 16 if other > 128 and exact else 32
+    return 16 if exact or max(width, other) > 128 else 16, tile, 8, 1
+
+
+def _padded(width):
+    return max(16, 1 << (width - 1).bit_length())
 
 
 def _products(tensors):
@@ -1080,7 +1099,18 @@ def _products(tensors):
     return {"DOT": tl.float32, "PRECISION": "tf32"}
 
 
-SEGMENT = 256  # tokens of a sequence that one program walks over where a sequence is cut into segments
+SEGMENT = 256  # the fewest tokens that one program walks over where a sequence is cut into segments
+
+
+@cache
+def _multiprocessors(device):
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 132
+
+
+def _segment(tokens, heads, device):
+    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
+    wanted = tokens * heads // (4 * _multiprocessors(device))
+    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
 
 
 class _Grid:
@@ -1090,43 +1120,58 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, offsets, r, v):
+    def __init__(self, schedule, size, offsets, r, v):
         batch, T, H, K = r.shape
         V = v.shape[-1]
         self.heads, self.device = H, r.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
+        length = _segment(batch * T, H, self.device)
         self.split = schedule == "split"
-        segments = -(-offsets.diff() // SEGMENT) if self.split else torch.ones_like(offsets[1:])
+        segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
         owners = torch.arange(len(segments)).repeat_interleave(segments)
         self.sequences, self.segments = len(segments), len(owners)
-        cuts = torch.cat([offsets[owners] + SEGMENT * (torch.arange(self.segments) - slots[owners]), offsets[-1:]])
+        cuts = torch.cat([offsets[owners] + length * (torch.arange(self.segments) - slots[owners]), offsets[-1:]])
         self.cuts, self.slots = (self.on_device(x) for x in (cuts, slots))
         exact = torch.float32 in (r.dtype, v.dtype)
-        (all_m, tile_m, tiles_m), (all_v, tile_v, tiles_v) = _tiling(K, V, exact), _tiling(V, K, exact)
-        self.whole = tiles_m == tiles_v == 1
-        self.tiles = {"m": tiles_m, "v": tiles_v}
-        self.blocks = {
-            "m": {"BM": tile_m, "BV": all_v, "TILES": tiles_m},
-            "v": {"BM": all_m, "BV": tile_v, "TILES": tiles_v},
-        }
-        self.constants = {"K": K, "V": V}
+        self.chosen = _choices(max(K, V), exact)
+        self.cautious = {"m": _cautious(K, V, exact), "v": _cautious(V, K, exact)}
+        self.size, self.widths = size, {"m": K, "v": V}
 
-    def launch(self, kernel, tile, pointers, scalars, **constants):
-        programs = self.segments * self.heads * self.tiles[tile]
+    def tiles(self, kernel, axis):
+        """Rows of a chunk, tile along the axis, number of tiles, warps and stages of a kernel."""
+        rows, tile, warps, stages = self.chosen.get(kernel, [self.cautious[axis]])[0]
+        tile = min(tile, _padded(self.widths[axis]))
+        return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
+
+    def fits(self, kernel):
+        """Whether one tile has the whole state, and the kernel is known to fit that way."""
+        return kernel in self.chosen
+
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+        rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
+        programs = self.segments * self.heads * tiles
         if not programs:
             return
+        other = "v" if axis == "m" else "m"
+        blocks = {f"B{axis.upper()}": tile, f"B{other.upper()}": _padded(self.widths[other])}
+        if chunked:
+            constants["CHUNK"] = rows
+        if levels:
+            constants["LEVELS"] = rows.bit_length() - 1
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
                 self.cuts,
                 *scalars,
                 self.heads,
-                **self.constants,
-                **self.blocks[tile],
+                K=self.widths["m"],
+                V=self.widths["v"],
+                TILES=tiles,
+                **blocks,
                 **constants,
-                num_warps=8,
-                num_stages=1,
+                num_warps=warps,
+                num_stages=stages,
                 enable_fp_fusion=True,
             )
 
@@ -1156,14 +1201,35 @@ class _Grid:
         return ends
 
 
-def _default_schedule(sizes, sequences, device):
-    """Fused, unless its few programs would leave much of the chip idle for longer than the split one's detour takes."""
-    return "fused"
+# A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what the
+# kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
+LAUNCH, BANDWIDTH = 3e-6, 4e12
+TRAFFIC = {"fused": 21, "split": 27}
+LAUNCHES = {"fused": 3, "split": 7}
+
+
+def _default_schedule(sizes, sequences, like):
+    """The schedule that the model finds faster.
+
+    A program alone reaches at most twice its share of the chip, so fewer programs than half the multiprocessors leave
+    some of it idle. Segments make more of them, at the price of a detour.
+    """
+    tokens, heads = sizes["B"] * sizes["T"], sizes["H"]
+    row = max(sizes["K"], sizes["V"]) * like.element_size()
+    segments = sequences + tokens // _segment(tokens, heads, like.device)
+
+    def seconds(schedule):
+        programs = heads * (segments if schedule == "split" else sequences)
+        chip = _multiprocessors(like.device)
+        idle = max(1.0, chip * -(-programs // chip) / (2 * max(1, programs)))
+        return LAUNCH * LAUNCHES[schedule] + TRAFFIC[schedule] * tokens * heads * row / BANDWIDTH * idle
+
+    return min(SCHEDULES, key=seconds)
 
 
 def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(schedule, offsets, r, v)
+    grid = _Grid(schedule, size, offsets, r, v)
     u = u.float()
     batch, T, H, K = r.shape
     V = v.shape[-1]
@@ -1185,7 +1251,6 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
                 totals,
             ),
             (),
-            CHUNK=size,
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1205,8 +1270,7 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
             S_end,
         ),
         (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
+        levels=True,
         ENDS=not grid.split,
         **products,
     )
@@ -1216,7 +1280,7 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
 
 def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid("fused", offsets, r, v)
+    grid = _Grid("fused", 0, offsets, r, v)
     u = u.float()
     batch, T, H, _ = r.shape
     V = v.shape[-1]
@@ -1237,6 +1301,7 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
             S_end,
         ),
         (scale,),
+        chunked=False,
     )
 
     return o, (S_end,), (S_starts,)
@@ -1244,7 +1309,7 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
 
 def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S_starts, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(schedule, offsets, r, v)
+    grid = _Grid(schedule, size, offsets, r, v)
     u = u.float()
     batch, T, H, K = r.shape
     rows = batch * T
@@ -1255,7 +1320,7 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S_starts, d_
     d_log_decay_part = S_starts.new_empty(batch, T, H, K)
     d_u_forward = S_starts.new_empty(segments, H, K)
     d_r = torch.empty_like(r)
-    S_edges = S_starts.new_empty(rows // size + segments, *S_starts.shape[1:])
+    S_edges = S_starts.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1273,8 +1338,7 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S_starts, d_
             d_u_forward,
         ),
         (scale,),
-        CHUNK=size,
-        LEVELS=size.bit_length() - 1,
+        levels=True,
         **products,
     )
 
@@ -1292,12 +1356,11 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S_starts, d_
                 totals,
             ),
             (scale,),
-            CHUNK=size,
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
-    if not grid.whole:
+    if not grid.fits("_chunk_backward_writes"):
         d_w = torch.empty_like(w)
         d_k = torch.empty_like(k)
         grid.launch(
@@ -1318,13 +1381,12 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S_starts, d_
                 d_S_end,
             ),
             (scale,),
-            CHUNK=size,
-            LEVELS=size.bit_length() - 1,
+            levels=True,
             ENDS=not grid.split,
             **products,
         )
 
-    if not grid.whole:
+    if not grid.fits("_chunk_backward_writes"):
         d_v = torch.empty_like(v)
         grid.launch(
             _chunk_backward_value,
@@ -1339,12 +1401,11 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S_starts, d_
                 d_v,
             ),
             (scale,),
-            CHUNK=size,
-            LEVELS=size.bit_length() - 1,
+            levels=True,
             **products,
         )
 
-    if grid.whole:
+    if grid.fits("_chunk_backward_writes"):
         d_w = torch.empty_like(w)
         d_k = torch.empty_like(k)
         d_v = torch.empty_like(v)
@@ -1367,8 +1428,7 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S_starts, d_
                 d_S_end,
             ),
             (scale,),
-            CHUNK=size,
-            LEVELS=size.bit_length() - 1,
+            levels=True,
             ENDS=not grid.split,
             **products,
         )
@@ -1619,7 +1679,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
     backend = _choose_backend(backend, mode, tensors, sizes)
     schedule = _check_choice("schedule", schedule, ("auto", *SCHEDULES))
-    size = _default_size(backend, tensors, sizes) if chunk_size is None else _check_chunk_size(chunk_size)
+    size = CHUNK_SIZE if backend == "torch" else 0  # 0: every kernel has its own
+    size = size if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     sequences = sizes["B"] if offsets is None else len(offsets) - 1
     if initial_state is None:
@@ -1630,7 +1691,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     if backend == "torch" or mode == "recurrent":
         schedule = "fused"  # the one whose backward pass needs nothing of a forward launch
     elif schedule == "auto":
-        schedule = _default_schedule(sizes, sequences, tensors[0].device)
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     if backend == "triton" or offsets is None:
         o, *state = _form(mode, backend, schedule, size, offsets, scale, tensors, state)
     else:
@@ -1713,14 +1774,6 @@ def _check_chunk_size(value):
     if isinstance(value, bool) or not isinstance(value, int) or value not in CHUNK_SIZES:
         raise ValueError(f"chunk_size: expected one of {', '.join(map(repr, CHUNK_SIZES))}, got {value!r}")
     return value
-
-
-def _default_size(backend, tensors, sizes):
-    """CHUNK_SIZE in torch. A kernel's tiles live in registers: shorter where they are wide or products are float32."""
-    if backend == "torch":
-        return CHUNK_SIZE
-    exact = torch.float32 in [x.dtype for x in tensors[: len(INPUTS)]]
-    return min(CHUNK_SIZE, 16 if exact or max(sizes["K"], sizes["V"]) > 128 else 32)
 
 
 def _check_scale(scale):

@@ -26,6 +26,11 @@ def families_dir() -> Path:
     return PACKAGE / "families"
 
 
+def tiles_dir() -> Path:
+    """The folder of the tiles that are known to fit, one JSON file for kernels that several operators may share."""
+    return PACKAGE / "tiles"
+
+
 def catalogue() -> dict[str, Path]:
     """Operator name → spec file, for every operator that comes with recgen, by name."""
     return {path.stem: path for path in sorted(specs_dir().glob("*.yaml"))}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pprint import pformat
 from typing import Any
 
 from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.scan import log_decay_of
-from recgen.plan.kernels import Plan
+from recgen.plan.kernels import Kernel, Plan
+from recgen.plan.tiles import known_tiles
 from recgen.spec.model import Spec
 
 from .kernel_helpers import helper_sources
@@ -48,13 +50,11 @@ def chunk_context(
             "V": f"V = {shapes.value}",
             "rows": "rows = batch * T",
             "segments": "segments = grid.segments",
-            "tiles_m": 'tiles_m = grid.tiles["m"]',
-            "tiles_v": 'tiles_v = grid.tiles["v"]',
             "products": f"products = _products(({', '.join(products)}{',' * (len(products) == 1)}))",
         }
         return [
             *computed,
-            f"grid = _Grid({'' if total else f'{schedule}, '}offsets, {', '.join(shapes.names)})",
+            f"grid = _Grid({'' if total else f'{schedule}, '}{'0' if 'fused' in schedule else 'size'}, offsets, {', '.join(shapes.names)})",
             *(f"{t.name} = {t.name}.float()" for t in spec.params),
             *size_setup(heads, tensors, home),
             *prologue,
@@ -67,6 +67,8 @@ def chunk_context(
     return {
         "kernels": kernels,
         "hand_over": None if total else _hand_over(plan),
+        **({} if total else _costs(plan)),
+        **_known(plan),
         "counts": repr(
             [c for c in ("H", "rows", "segments") if any(c in k.arguments for k in kernels)]
             + ["numbers"]
@@ -100,3 +102,30 @@ def _hand_over(plan: Plan) -> dict[str, str]:
     mask = ", mask=valid, other=0.0" if axes else ""
     total = "" if log is None else f"tl.load(totals_ptr + {at}{mask})"
     return {"total": total, "width": "WIDTH" if axes in ("m", "v") else ""}
+
+
+def _costs(plan: Plan) -> dict[str, str]:
+    """What the schedules move per token, in rows of the width, and how many launches they take.
+
+    Where one kernel can stand in for others it is counted, and states, which are few, are not.
+    """
+    def rows(kernels: Sequence[Kernel]) -> int:
+        moved = (n for k in kernels for n in (*k.leaves(), *(s.node for s in k.stores)))
+        return sum("t" in n.axes and len(n.axes) > 1 for n in moved)
+
+    whole = {k.reverse for k in plan.whole}
+    fused = [plan.forward, *plan.whole, *(k for k in plan.backward if k.reverse not in whole)]
+    split = [*plan.alone, *fused]
+    return {
+        "traffic": repr({"fused": rows(fused), "split": rows(split)}),
+        "launch_counts": repr({"fused": len(fused), "split": len(split) + 2 * len(plan.program.carries)}),
+    }
+
+
+def _known(plan: Plan) -> dict[str, str]:
+    """The tiles that fit the kernels on known targets, as the text of a dict; empty where none are known."""
+    tiles = known_tiles(plan)
+    if tiles is None:
+        return {"tiles": "", "tiles_triton": ""}
+    found = {t: {w: dict(kernels) for w, kernels in widths.items()} for t, widths in tiles.found.items()}
+    return {"tiles": pformat(found, width=110, sort_dicts=False), "tiles_triton": tiles.triton}

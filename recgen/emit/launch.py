@@ -86,8 +86,9 @@ def _condition(kernel: Kernel, plan: Plan) -> str:
     if kernel.alone:
         return "grid.split"
     if kernel.whole:
-        return "grid.whole"
-    return "not grid.whole" if any(k.reverse == kernel.reverse for k in plan.whole) and kernel in plan.backward else ""
+        return f"grid.fits('{kernel.name}')"
+    whole = [k.name for k in plan.whole if k.reverse == kernel.reverse]
+    return f"not grid.fits('{whole[0]}')" if whole and kernel in plan.backward else ""
 
 
 def host_value(scalar: str) -> str:
@@ -117,14 +118,14 @@ def _launch(text: KernelText, value: str, state: str, features: str) -> Launch:
     buffers = [f"{s.name} = {_buffer(s, kernel, value, state, features)}" for s in kernel.stores]
     sizes = {"m": features, "v": "V"}
     buffers += [
-        f"{n.op.name}_edges = {state}.new_empty(rows // size + segments, *{n.op.name}_starts.shape[1:])"
+        f"{n.op.name}_edges = {state}.new_empty(rows // grid.tiles('{kernel.name}', '{kernel.tile}')[0] + segments, *{n.op.name}_starts.shape[1:])"
         for n in kernel.stores_edges
     ]
     for c in kernel.sums:
         shape = ", ".join(["segments", "H", *(sizes[a] for a in c.axes)])
         buffers.append(f"{c.start.op.name}_parts = {state}.new_empty({shape})")
     body = "\n".join((*text.before, *text.inside, *text.after))
-    constants = ", CHUNK=size" + ", LEVELS=size.bit_length() - 1" * text.levels
+    constants = ", levels=True" * text.levels
     constants += ", ENDS=not grid.split" * bool(text.ends) + ", **products" * ("_dot(" in body)
     scalars = [host_value(s) for s in _scalars(text)[:-1]]
     pointers = [_passed(p[:-4], kernel) for p in text.pointers]
@@ -153,7 +154,7 @@ def _passed(pointer: str, kernel: Kernel) -> str:
 def _buffer(s: Store, kernel: Kernel, value: str, state: str, features: str) -> str:
     tiled = kernel.tile not in s.node.axes if s.over_time else s.kind == "partial"
     widths = ["H", *({"m": features, "v": "V"}[a] for a in s.node.axes if a in "mv")]
-    return buffer(s, [f"tiles_{kernel.tile}"] * tiled, "segments", widths, value, state)
+    return buffer(s, [f"grid.tiles('{kernel.name}', '{kernel.tile}')[2]"] * tiled, "segments", widths, value, state)
 
 
 def buffer(store: Store, tiles: Sequence[str], stretches: str, widths: Sequence[str], value: str, state: str) -> str:

@@ -92,7 +92,7 @@ def recurrent_kernel(
     ]
     context = KernelContext("_recurrent_forward", "", "v", False, arguments, before, inside, after, False)
     passed = [host_value(s) for s in scalars]
-    launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=passed, constants="")
+    launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=passed, constants="" if rec.scans else ", chunked=False")
     return context, launch, helpers | text.helpers
 
 

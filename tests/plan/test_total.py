@@ -21,7 +21,7 @@ def plan(request: pytest.FixtureRequest) -> Plan:
 
 def test_no_kernel_hands_anything_on(plan: Plan) -> None:
     for kernel in (plan.sums, plan.forward, *plan.backward):
-        assert kernel.in_pieces and not kernel.reverse and not kernel.stores_ends
+        assert not kernel.reverse and not kernel.stores_ends
         assert kernel.carries == kernel.edges == kernel.stores_edges == ()
 
 
@@ -75,7 +75,7 @@ def test_gradients_that_would_come_before_their_totals_are_refused(
 
 def test_the_plan_says_what_is_loaded_and_summed(plan: Plan) -> None:
     text = show_plan(plan)
-    assert "schedule       total: pieces of time at once" in text
-    assert "_chunk_sums: what the tokens of a piece write" in text
+    assert "schedule       total: segments of time at once" in text
+    assert "_chunk_sums: what the tokens of a segment write" in text
     assert "load the totals S, z" in text and "store d_S, the piece's part" in text
     assert "one program per piece, head and tile" in text and "per sequence" not in text
