@@ -20,6 +20,9 @@ from recgen.verify.reference import References
 
 DTYPES = ("float32", "bfloat16")
 
+NARROW = 16
+"""The widest keys and values where each token brings its own number for every pair of them: `naive` holds them all."""
+
 Unit = tuple[str, Callable[[], dict[str, Any]]]
 
 
@@ -28,14 +31,14 @@ def units(module: ModuleType, sizes: CheckSizes, device: str) -> Iterator[Unit]:
     profile = Profile.of(module)
     references = References(profile)
     for case in cases(profile, sizes, device):
-        yield label(case), lambda case=case: run(references, case, sizes.widths)
+        yield label(case), lambda case=case: run(references, case, widths(profile, sizes))
 
 
 def cases(profile: Profile, sizes: CheckSizes, device: str) -> list[Case]:
     """Every form with a kernel, in each schedule and dtype, on lengths, documents, decays and initial states."""
     forms = [("chunk", schedule) for schedule in profile.module.SCHEDULES]
     forms += [(form, "auto") for form in TRITON_FORMS if form != "chunk"]
-    width = sizes.widths[0]
+    width = widths(profile, sizes)[0]
     plain = Case(backend="triton", B=sizes.B, H=sizes.H, K=width, V=width, device=device, initial=True)
     found: dict[Case, None] = {}
     for dtype in DTYPES:
@@ -51,8 +54,16 @@ def _changes(profile: Profile, sizes: CheckSizes) -> Iterator[dict[str, Any]]:
     yield from ({"T": length} for length in sizes.lengths)
     if sizes.documents:
         yield {"documents": sizes.documents, "gate": "weak" if profile.drivers else "mild"}
-        yield {"T": sizes.lengths[0], "initial": False}
-        yield from ({"T": sizes.lengths[0], "gate": gate} for gate in ("weak", "strong") if profile.drivers)
+        yield {"T": sizes.usual, "initial": False}
+        yield from ({"T": sizes.usual, "gate": gate} for gate in ("weak", "strong") if profile.drivers)
+
+
+def widths(profile: Profile, sizes: CheckSizes) -> tuple[int, ...]:
+    """The widths to try, the widest first."""
+    tensors = (*profile.inputs.values(), *profile.params.values())
+    if not any({"K", "V"} <= set(axes) for axes in tensors):
+        return sizes.widths
+    return tuple(width for width in sizes.widths if width <= NARROW) or (NARROW,)
 
 
 def label(case: Case) -> str:

@@ -38,11 +38,15 @@ class Shape:
 
 @dataclass(frozen=True)
 class CheckSizes:
-    """Sizes of the checks of one part. Of `widths` the first counts that the kernels take."""
+    """Sizes of the checks of one part. Of `widths` the first counts that the kernels take.
+
+    `usual` is the length of the checks that are about something else.
+    """
 
     widths: tuple[int, ...]
     lengths: tuple[int, ...]
-    documents: tuple[int, ...]
+    documents: tuple[int, ...] = ()
+    usual: int = 0
     B: int = 2
     H: int = 2
 
@@ -68,8 +72,8 @@ class Extent:
 
 
 REAL = Extent(
-    core=CheckSizes((64, 16, 8), (257, 63, 1), (5, 0, 64, 130, 1)),
-    wide=CheckSizes((128,), (257,), (), B=1),
+    core=CheckSizes((64, 16, 8), (257, 63, 1), (5, 0, 64, 130, 1), 100),
+    wide=CheckSizes((128,), (257,), B=1),
     shapes=(
         Shape(8, 16, 4096, 128),
         Shape(32, 16, 2048, 128),
@@ -81,13 +85,13 @@ REAL = Extent(
     decode_batches=(1, 32, 256),
     slots=16,
     shares=4,
-    unit=120,
+    unit=180,
     measure=0.7,
 )
 
 DRY = Extent(
-    core=CheckSizes((8,), (9, 1), (3, 0, 6), B=1, H=1),
-    wide=CheckSizes((20,), (5,), (), B=1, H=1),
+    core=CheckSizes((8,), (9, 1), (3, 0, 6), 5, B=1, H=1),
+    wide=CheckSizes((20,), (5,), B=1, H=1),
     shapes=(Shape(1, 2, 32, 16), Shape(2, 1, 16, 8)),
     decode=Shape(1, 2, 1, 16),
     decode_batches=(1, 2),

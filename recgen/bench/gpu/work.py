@@ -62,7 +62,7 @@ def _compile_peer(operator: str, module: ModuleType, shape: Shape, device: str) 
     return {}
 
 
-def _patiently(work: Callable[[], None], tries: int = 4) -> None:
+def _patiently(work: Callable[[], None], tries: int = 8) -> None:
     """Work that shares the device's memory with other processes."""
     for left in reversed(range(tries)):
         try:
@@ -71,7 +71,7 @@ def _patiently(work: Callable[[], None], tries: int = 4) -> None:
             if not left:
                 raise
             torch.cuda.empty_cache()
-            time.sleep(3)
+            time.sleep(5)
 
 
 def _peer(operator: str, module: ModuleType, tensors: dict[str, torch.Tensor], shape: Shape) -> Contender:

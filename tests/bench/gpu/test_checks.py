@@ -31,11 +31,16 @@ def test_each_schedule_of_the_chunk_form_is_checked(monkeypatch: pytest.MonkeyPa
     assert {c.device for c in found} == {"cuda"} and {c.backend for c in found} == {"triton"}
     for schedule in ("fused", "split"):
         own = [c for c in found if c.schedule == schedule and c.dtype == "bfloat16"]
-        assert {c.T for c in own if c.documents is None} == {1, 63, 257}
+        assert {c.T for c in own if c.documents is None} == {1, 63, 100, 257}
         assert {c.gate for c in own} == {"mild", "weak", "strong"}
         assert any(c.documents for c in own) and {c.initial for c in own} == {True, False}
         assert all(c.final and c.loss == "both" for c in own)
     assert len({label(c) for c in found}) == len(found)
+
+
+@pytest.mark.parametrize(("name", "width"), [("gla", 64), ("gla_outer", 64), ("full_gate", 16), ("mamba", 16)])
+def test_where_a_token_has_a_number_for_each_key_and_value_the_definition_is_run_narrow(name: str, width: int) -> None:
+    assert {c.K for c in cases(profile(name), REAL.core, "cuda")} == {width}
 
 
 def test_an_operator_without_a_state_is_checked_in_the_form_that_it_has() -> None:
@@ -47,14 +52,13 @@ def test_the_schedule_reaches_the_module(monkeypatch: pytest.MonkeyPatch) -> Non
     simple = profile("simple_gla")
     case = Case(backend="triton", T=3, schedule="nonesuch", initial=True)
     refused = run(References(simple), case, (4,))
-    assert refused["reasons"] == [
-        "refused at every width: schedule: expected one of 'auto', 'fused', got 'nonesuch'"
-    ] and not refused["ok"]
+    said = "refused at every width: schedule: expected one of 'auto', 'fused', got 'nonesuch'"
+    assert refused["reasons"] == [said] and not refused["ok"]
 
 
 def test_the_first_width_that_the_kernels_take_counts() -> None:
     based = profile("based")
-    sizes = CheckSizes((64, 4), (3,), (), B=1, H=1)
+    sizes = CheckSizes((64, 4), (3,), B=1, H=1)
     case = cases(based, sizes, "cpu")[0]
     found = run(References(based), case, sizes.widths)
     assert found["ok"]

@@ -36,7 +36,7 @@ def test_all_that_is_timed_is_compiled_before() -> None:
     timed = alone(OPERATORS, REAL, {}).jobs
     assert {(job.operator, job.shape.D) for job in timed if job.shape} == compiled
     assert {job.operator for job in timed if job.kind == "decode"} == set(TIMED)
-    assert [job.shape for job in timed[:10]] == [REAL.shapes[0]] * 10, "the first shape of all, before the second of any"
+    assert [job.shape for job in timed[:10]] == [REAL.shapes[0]] * 10, "one shape of all comes first"
 
 
 def test_a_peer_is_compiled_in_shares_and_once_for_all_operators_that_it_serves() -> None:

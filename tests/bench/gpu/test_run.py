@@ -35,9 +35,7 @@ def test_it_checks_every_form_with_a_kernel_in_both_dtypes(dry: tuple[Result, di
     assert written["ok"] and not written["failures"] and not written["left_out"] and not written["unchecked"]
     for name, schedule in (("simple_gla", "fused"), ("hgrn", "scan")):
         own = [check for check in written["checks"] if check["operator"] == name]
-        forms = {
-            (c["case"]["form"], c["case"].get("schedule", "auto"), c["case"].get("dtype", "float32")) for c in own
-        }
+        forms = {(c["case"]["form"], c["case"].get("schedule", "auto"), c["case"].get("dtype", "float32")) for c in own}
         assert {(form, dtype) for form, _, dtype in forms} == {
             (form, dtype) for form in ("chunk", "recurrent") for dtype in ("float32", "bfloat16")
         }
