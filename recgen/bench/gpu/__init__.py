@@ -128,7 +128,7 @@ def _obstacles(
         if job.kind == "tune" and (job in unfinished or not results.compiled(job))
     }
     return {
-        (name, width): "its kernels could not be compiled in time (see the notes)"
+        (name, width): "its kernels are not compiled: see the notes, or there was no time"
         for name in operators
         for width in widths
         if name in PEERS and (PEERS[name].kernels, width) in missing

@@ -20,7 +20,7 @@ def machine(dry: bool) -> dict[str, Any]:
     """Names and versions; the device is None in a dry run."""
     return {
         "device": None if dry else torch.cuda.get_device_name(),
-        "device_properties": None if dry else str(torch.cuda.get_device_properties(0)),
+        "device_properties": None if dry else _properties(),
         "driver": None if dry else _driver(),
         "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "platform": platform.platform(),
@@ -46,6 +46,12 @@ def installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def _properties() -> str:
+    found = torch.cuda.get_device_properties(0)
+    memory = f"{found.total_memory / 2**30:.0f} GiB"
+    return f"compute capability {found.major}.{found.minor}, {found.multi_processor_count} multiprocessors, {memory}"
 
 
 def _driver() -> str | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+from recgen.bench.gpu import _obstacles
 from recgen.bench.gpu.plan import DRY, REAL, TIMED, Batch, Job, Shape, alone, at_once
+from recgen.bench.gpu.results import Results
 from recgen.resources import catalogue
 
 OPERATORS = list(catalogue())
@@ -55,3 +57,20 @@ def test_a_job_survives_json() -> None:
     for job in (Job("time", "gla", shape=Shape(1, 2, 3, 4)), Job("check", "gla", "core"), Job("tune", "gla", share=2)):
         assert Job.from_dict(json.loads(json.dumps(job.as_dict()))) == job
     assert Batch((Job("check", "gla"),)).skip == 0
+
+
+def test_a_peer_is_timed_where_all_its_shares_are_compiled() -> None:
+    planned = list(at_once(["gla", "hgrn2", "simple_gla"], REAL, peers=True))
+    tunes = [job for batch in planned for job in batch.jobs if job.kind == "tune" and job.operator == "gla"]
+    results = Results({}, False, ["gla", "hgrn2"], 1.0)
+    for job in tunes:
+        results.record(job, "", {})
+    wide = [job for job in tunes if job.width == 256]
+    results.record(wide[1], "", {"crash": "out of registers"})
+    left = [Batch((job,)) for job in tunes if job.width == 64 and job.share == 3]
+
+    found = _obstacles(["gla", "hgrn2"], REAL, "", planned, left, results)
+    assert set(found) == {(name, width) for name in ("gla", "hgrn2") for width in (64, 256)}
+    assert results.notes == [f"{wide[1]}: out of registers"] and not results.failures, "a peer's failure is not ours"
+    nowhere = _obstacles(["gla"], REAL, "it is not installed", planned, [], results)
+    assert nowhere["gla", 128] == "it is not installed"
