@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet $(PIP_ARGS) --constraint constraints.txt
 
-.PHONY: demo test compile generate docs check lint clean
+.PHONY: demo test compile gpu generate docs check lint clean
 .DEFAULT_GOAL := test
 
 demo: $(INSTALLED)  ## generate, verify and train on real text; writes demo.html
@@ -26,6 +26,9 @@ test: $(INSTALLED)  ## the whole suite, with a sample of what make compile compi
 
 compile: $(INSTALLED)  ## every kernel at every width and dtype, for GPUs that are not here
 	OMP_NUM_THREADS=1 RECGEN_OFFLINE=all $(BIN)/python -m pytest -m offline
+
+gpu: $(INSTALLED)  ## what is in generated/, checked and timed on this machine's GPU; writes gpu/gpu.json and gpu/gpu.md
+	$(BIN)/recgen gpu --modules generated --out gpu
 
 generate: $(INSTALLED)  ## rewrite generated/ from specs/
 	$(BIN)/recgen generate specs/*.yaml --out generated
@@ -41,7 +44,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 
 clean:  ## everything that make has made here
-	rm -rf $(VENV) build dist demo.html .hypothesis .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist gpu demo.html .hypothesis .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # torch goes first, so that the build it is pinned to is the one every later requirement finds; with it what builds

@@ -10,6 +10,9 @@ from typing import Any
 
 Work = Callable[[], Any]
 
+Stopwatch = Callable[[Work], Callable[[], float]]
+"""Does a piece of work, and returns what tells its seconds: a GPU knows them only after the last round."""
+
 
 @dataclass(frozen=True)
 class Times:
@@ -27,18 +30,27 @@ class Times:
         return quartiles(self.seconds)
 
 
-def interleave(contenders: Mapping[str, Work], rounds: int, warmup: int = 1) -> dict[str, Times]:
+def wall(work: Work) -> Callable[[], float]:
+    """The stopwatch of the machine's own clock."""
+    start = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - start
+    return lambda: seconds
+
+
+def interleave(
+    contenders: Mapping[str, Work], rounds: int, warmup: int = 1, stopwatch: Stopwatch = wall
+) -> dict[str, Times]:
     """Time each contender once per round after `warmup` untimed rounds. Raises ValueError for fewer than one round."""
     if rounds < 1:
         raise ValueError(f"rounds must be at least 1, got {rounds}")
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    readings: dict[str, list[Callable[[], float]]] = {name: [] for name in contenders}
     for turn in range(warmup + rounds):
         for name, work in contenders.items():
-            start = time.perf_counter()
-            work()
+            reading = stopwatch(work)
             if turn >= warmup:
-                seconds[name].append(time.perf_counter() - start)
-    return {name: Times(tuple(values)) for name, values in seconds.items()}
+                readings[name].append(reading)
+    return {name: Times(tuple(read() for read in taken)) for name, taken in readings.items()}
 
 
 def ratios(numerator: Times, denominator: Times) -> tuple[float, tuple[float, float]]:

@@ -25,6 +25,7 @@ class Case:
     gate       how inputs (or parameters) that drive the decay are drawn: see gates.GATES
     log_decay  the log-decay that the gate kinds with a level aim at
     mixed      16-bit inputs with float32 gates and parameters
+    schedule   how the kernels of the chunk form are cut: one of the module's SCHEDULES, or "auto"
     split      the first form runs `split` tokens, then form `then` continues from the carried state
     loss       which cotangents there are: of the output, of the final state, of both
     frozen     names that need no gradient
@@ -46,6 +47,7 @@ class Case:
     grad_layout: str = "contiguous"
     mixed: bool = False
     chunk_size: int | None = None
+    schedule: str = "auto"
     scale: float | None = None
     initial: bool = False
     final: bool = True
@@ -89,6 +91,7 @@ class Case:
             form="",
             backend="",
             chunk_size=None,
+            schedule="auto",
             split=None,
             then="",
             device="cpu",

@@ -93,6 +93,8 @@ def _call(
         options["cu_seqlens"] = data.offsets
     if case.chunk_size is not None:
         options.update(accepted(function, {"chunk_size": case.chunk_size}))
+    if case.schedule != "auto":
+        options.update(accepted(function, {"schedule": case.schedule}))
     if form in TRITON_FORMS or case.backend == "torch":
         options.update(accepted(function, {"backend": case.backend}))
     o, state = function(**tensors, **options)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from recgen.bench.clock import Times, interleave, quartiles, ratios
+from recgen.bench.clock import Times, Work, interleave, quartiles, ratios
 
 
 def test_contenders_take_turns_and_the_warm_up_is_not_timed() -> None:
@@ -13,6 +15,18 @@ def test_contenders_take_turns_and_the_warm_up_is_not_timed() -> None:
     assert calls == ["a", "b"] * 5
     assert [len(t.seconds) for t in times.values()] == [3, 3]
     assert all(second >= 0 for t in times.values() for second in t.seconds)
+
+
+def test_a_stopwatch_is_read_after_the_last_round() -> None:
+    log: list[str] = []
+
+    def stopwatch(work: Work) -> Callable[[], float]:
+        work()
+        return lambda: log.append("read") or 2.0
+
+    times = interleave({"a": lambda: log.append("a")}, rounds=2, stopwatch=stopwatch)
+    assert log == ["a", "a", "a", "read", "read"]
+    assert times["a"].seconds == (2.0, 2.0)
 
 
 def test_no_round_is_refused() -> None:

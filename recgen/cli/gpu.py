@@ -1,0 +1,45 @@
+"""`recgen gpu`: the kernels checked and timed on a GPU, in one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from recgen.cli.common import BAD_INPUT, CHECK_FAILED, complain
+
+NAME = "gpu"
+HELP = "Check every kernel on this machine's GPU, time it against others, and write the results as JSON and Markdown."
+EXAMPLE = "recgen gpu --dry-run --out gpu"
+
+
+def run(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Catalogue operators [default: all].")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Of gpu.json and gpu.md.")] = Path("gpu"),
+    budget: Annotated[float, typer.Option(min=1, help="Seconds; what there is no time for is named.")] = 480,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="The same steps on the CPU, tiny; times nothing.")] = False,
+    modules: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Generated modules to use [default: compile the specs].")
+    ] = None,
+) -> None:
+    from recgen.bench import gpu
+    from recgen.bench.gpu.tables import summary
+
+    console = Console(stderr=True)
+    try:
+        with console.status("starting") as status:
+            results = gpu.run(
+                names or [], out, budget=budget, dry=dry_run, modules=modules, progress=lambda text: status.update(text)
+            )
+    except gpu.Refused as error:
+        complain(str(error))
+        raise typer.Exit(BAD_INPUT) from None
+    for line in summary(results):
+        typer.echo(line)
+    typer.echo(f"written to {out / 'gpu.json'} and {out / 'gpu.md'}")
+    if not results.ok:
+        raise typer.Exit(CHECK_FAILED)
