@@ -969,8 +969,8 @@ class _Grid:
         return ends
 
 
-# A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what the
-# kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
+# A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
+# the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
 TRAFFIC = {"fused": 14, "split": 18}
 LAUNCHES = {"fused": 3, "split": 7}

@@ -67,7 +67,7 @@ def chunk_context(
     return {
         "kernels": kernels,
         "hand_over": None if total else _hand_over(plan),
-        **({} if total else _costs(plan)),
+        **_costs(plan),
         **_known(plan),
         "counts": repr(
             [c for c in ("H", "rows", "segments") if any(c in k.arguments for k in kernels)]
@@ -113,6 +113,8 @@ def _costs(plan: Plan) -> dict[str, str]:
         moved = (n for k in kernels for n in (*k.leaves(), *(s.node for s in k.stores)))
         return sum("t" in n.axes and len(n.axes) > 1 for n in moved)
 
+    if "split" not in plan.schedules:
+        return {"traffic": "", "launch_counts": ""}
     whole = {k.reverse for k in plan.whole}
     fused = [plan.forward, *plan.whole, *(k for k in plan.backward if k.reverse not in whole)]
     split = [*plan.alone, *fused]

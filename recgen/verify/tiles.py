@@ -2,12 +2,12 @@
 
     python -m recgen.verify.tiles generated/gla.py --target sm_90 --width 128
 
-prints JSON: kernel → its survivors, each [rows of a chunk, tile, warps, stages], the one that moves the fewest bytes
-first. A survivor spills no register and fits into shared memory; its products are taken in bfloat16.
+prints JSON: kernel → [[rows of a chunk, tile, warps, stages]], the first that fits in the order of the bytes they move.
+It spills no register and fits into shared memory; products are taken in bfloat16. Kernels that hand each other states
+at the chunks' edges have chunks of equal length.
 
-Kernels that hand each other states at the chunks' edges have chunks of equal length. A tile that does not fit at some
-rows is not tried at more. Triton aborts on some programs that it cannot compile, so that each width of a target is a
-process of its own, which says what it tries before it does; the one that started it tries again without that.
+Triton aborts on some programs that it cannot compile, so that each width of a target is a process of its own, which
+says what it tries before it does; the one that started it tries again without that.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-ROWS = (16, 32, 64)
-LARGEST = {64: 64, 128: 128, 256: 64}  # width → the largest state tile worth trying: more than 128 x 128 never fits
+PAIRS = [(rows, tile) for tile in (128, 64, 32, 16) for rows in (64, 32, 16)]  # rows of a chunk, tile of the state
+LARGEST = 128 * 128  # numbers in the tile of a state: a quarter of the registers
 Config = tuple[int, int, int, int]  # rows, tile, warps, stages
-Found = dict[str, dict[int, Config]]  # kernel → rows → what fits
 
 
 def survivors(path: Path, target: str, width: int) -> dict[str, list[Config]]:
@@ -48,72 +47,62 @@ def survivors(path: Path, target: str, width: int) -> dict[str, list[Config]]:
         fatal.append(tried[-1][4:])
 
 
-def chosen(found: Found, edges: set[str], width: int, optional: set[str]) -> dict[str, list[Config]]:
-    """Of what fits, for every kernel what moves the fewest bytes. Kernels in `edges` get chunks of equal length.
-
-    A state at every chunk's edge is written and read, and every tile more reads two tensors of the width once more.
-    optional: kernels that others stand in for; they may have nothing.
-    """
-    if any(not fits for kernel, fits in found.items() if kernel not in optional):
-        return {}
-
-    def cost(kernel: str, rows: int) -> float:
-        tile = found[kernel][rows][1]
-        return 2 * width * (-(-width // tile) - 1) + (width * width / rows if kernel in edges else 0) - rows / 64
-
-    linked = [k for k in found if k in edges and found[k]]
-    common = set(ROWS).intersection(*(found[k] for k in linked))
-    needed = [k for k in linked if k not in optional]
-    if needed and not common:
-        linked = needed
-        common = set(ROWS).intersection(*(found[k] for k in linked))
-        if not common:
-            return {}
-    best = min(common, key=lambda r: sum(cost(k, r) for k in linked)) if linked else 0
-    result = {}
-    for kernel, fits in found.items():
-        if kernel in edges:
-            if best in fits and kernel in linked:
-                result[kernel] = [fits[best]]
-        elif fits:
-            result[kernel] = [fits[r] for r in sorted(fits, key=lambda r: cost(kernel, r))[:2]]
-    return result
-
-
 class Search:
     """One module on one target at one width, inside the process that may be aborted."""
 
     def __init__(self, path: Path, target: str, width: int, without: set[str]) -> None:
         self.module, self.target, self.width, self.without = _load(path), target, width, without
         self.module._load_triton()
-        self.found: Found = {}
+        self.found: dict[str, list[Config]] = {}
         self.edges: set[str] = set()
-        self.optional: set[str] = set()
+        self.whole: set[str] = set()
 
     def run(self) -> dict[str, list[Config]]:
-        largest = dict.fromkeys(self._kernels(), LARGEST[self.width])
-        for rows in (r for r in ROWS if r in self.module.CHUNK_SIZES):
-            tile = LARGEST[self.width]
-            while tile >= 16:
-                for warps, stages in ((8, 2), (8, 1), (4, 2), (4, 1)):
-                    open_ones = {k for k, most in largest.items() if tile <= most and rows not in self.found[k]}
-                    if tile * self.width > 64 * 64 and warps == 4 or not open_ones:
-                        continue
-                    self._try((rows, tile, warps, stages), open_ones)
-                tile //= 2
-            for kernel, fits in self.found.items():
-                largest[kernel] = fits[rows][1] if rows in fits else 0
-        return chosen(self.found, self.edges, self.width, self.optional)
+        self._kernels()
+        for kernels in (self.edges, set(self.found) - self.edges):
+            for pair in self._order(kernels is self.edges):
+                self._try_all(pair, {k for k in kernels if not self.found[k]})
+        needed = [k for k in self.found if k not in self.whole]
+        linked = [self.found[k] for k in needed if k in self.edges]
+        if not all(self.found[k] for k in needed):
+            return {}
+        if linked:  # chunks of one length: the shortest that any of them needs
+            rows = min(fits[0][0] for fits in linked)
+            for kernel in self.edges:
+                if self.found[kernel] and self.found[kernel][0][0] != rows:
+                    self.found[kernel] = []
+            for pair in (p for p in self._order(True) if p[0] == rows):
+                self._try_all(pair, {k for k in self.edges if not self.found[k]})
+        return {k: fits for k, fits in self.found.items() if fits}
 
-    def _kernels(self) -> list[str]:
-        """The kernels that tiles are chosen for, and which of them hand over states at the edges of chunks."""
+    def _order(self, edges: bool) -> list[tuple[int, int]]:
+        """What moves the fewest bytes first. More than one tile reads two tensors of the width again for each; at every
+        edge of a chunk, the state is moved. Long chunks of the largest tile never fit."""
+        def cost(pair: tuple[int, int]) -> float:
+            rows, tile = pair
+            return 2 * (self.width / tile - 1) + (self.width / rows if edges else 1 / rows)
+
+        largest = min(self.width, LARGEST // self.width)
+        pairs = [(r, t) for r, t in PAIRS if t <= largest and r in self.module.CHUNK_SIZES]
+        return sorted((p for p in pairs if p[0] * p[1] * self.width < 64 * LARGEST), key=cost)
+
+    def _try_all(self, pair: tuple[int, int], kernels: set[str]) -> None:
+        """Try the warps and stages that go with rows and a tile; a whole kernel needs the whole state."""
+        rows, tile = pair
+        small = tile * self.width <= 64 * 64
+        for warps, stages in ((8, 2), (8, 1), *([(4, 2)] if small else [])):
+            left = {k for k in kernels if not self.found[k] and (k not in self.whole or tile == self.width)}
+            if left:
+                self._try((rows, tile, warps, stages), left)
+
+    def _kernels(self) -> None:
+        """Find the kernels that tiles are chosen for, and which of them hand over states at the edges of chunks."""
         with self._recorded((16, 16, 4, 1), set()) as seen:
             self._call()
         for name, pointers in seen.items():
-            self.found[name] = {}
+            self.found[name] = []
             if any(p.endswith("_edges_ptr") for p in pointers):
                 self.edges.add(name)
-        return list(self.found)
 
     def _try(self, config: Config, kernels: set[str]) -> None:
         from recgen.verify.offline import offline
@@ -123,7 +112,7 @@ class Search:
             self._call()
         for kernel in compiled.kernels.values():
             if kernel.spill == 0 and kernel.name in kernels:
-                self.found[kernel.name][config[0]] = config
+                self.found[kernel.name].append(config)
 
     def _call(self) -> None:
         """Forward and backward in every schedule, with whole kernels and without."""
@@ -134,14 +123,14 @@ class Search:
         sample = self.module.sample_inputs(**{k: v for k, v in sizes.items() if k in _axes(self.module)})
         for name, x in sample.items():
             inputs[name] = x.to(torch.bfloat16).requires_grad_(x.is_floating_point())
-        for whole in (True, False):
-            self.module._Grid.fits = lambda grid, kernel, whole=whole: self._optional(kernel, whole)
+        for whole in (True, False):  # the kernels that have the whole state, and those that they stand for
+            self.module._Grid.fits = lambda grid, kernel, whole=whole: self._fits(kernel, whole)
             for schedule in self.module.SCHEDULES[-1:]:
                 o, _ = self.module.operator(**inputs, mode="chunk", backend="triton", schedule=schedule)
                 o.sum().backward()
 
-    def _optional(self, kernel: str, whole: bool) -> bool:
-        self.optional.add(kernel)
+    def _fits(self, kernel: str, whole: bool) -> bool:
+        self.whole.add(kernel)
         return whole
 
     @contextlib.contextmanager

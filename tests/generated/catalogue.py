@@ -40,12 +40,13 @@ GATES = ("simple_gla", "gla", "gla_value", "gla_outer")
 
 @dataclass(frozen=True)
 class Form:
-    """One form on one backend."""
+    """One form on one backend, in a schedule of its kernels."""
     name: str
     backend: str
+    schedule: str = "auto"
 
     def __str__(self) -> str:
-        return f"{self.name}-{self.backend}"
+        return f"{self.name}-{self.backend}" + (f"-{self.schedule}" if self.schedule != "auto" else "")
 
     @property
     def interpreted(self) -> bool:
@@ -54,6 +55,7 @@ class Form:
 
 PARALLEL, CHUNK, RECURRENT = (Form(name, "torch") for name in ("parallel", "chunk", "recurrent"))
 CHUNK_TRITON, RECURRENT_TRITON = (Form(name, "triton") for name in ("chunk", "recurrent"))
+CHUNK_SPLIT = Form("chunk", "triton", "split")
 TORCH_FORMS = (PARALLEL, CHUNK, RECURRENT)
 TRITON_FORMS = (CHUNK_TRITON, RECURRENT_TRITON)
 FORMS = (*TORCH_FORMS, *TRITON_FORMS)
@@ -71,8 +73,11 @@ def load_file(path: Path, name: str | None = None) -> ModuleType:
 
 @functools.cache
 def emitted(name: str) -> ModuleType:
-    """The committed module of one operator of the catalogue."""
-    return load_file(ROOT / "generated" / f"{name}.py")
+    """The committed module of one operator of the catalogue. Its segments of time are short, as sequences are here."""
+    module = load_file(ROOT / "generated" / f"{name}.py")
+    if hasattr(module, "SEGMENT"):
+        module.SEGMENT = 16
+    return module
 
 
 @functools.cache
@@ -92,7 +97,8 @@ CARRYING = tuple(name for name in OPERATORS if emitted(name).STATE)
 
 def forms_of(name: str, forms: Iterable[Form] = FORMS) -> list[Form]:
     """Those of `forms` that the operator has."""
-    return [form for form in forms if hasattr(emitted(name), form.name)]
+    module = emitted(name)
+    return [form for form in forms if hasattr(module, form.name) and form.schedule in ("auto", *module.SCHEDULES)]
 
 
 def each_form(forms: Iterable[Form] = FORMS) -> list[object]:

@@ -60,6 +60,7 @@ def call(module: ModuleType, form: Form, values: Values, state: Values | None = 
     """Forward only, with the final state where there is one. Interpreted kernels get chunks of 64 where nothing is
     asked: fewer to run."""
     options.setdefault("chunk_size", 64 if form.interpreted else None)
+    options.setdefault("schedule", form.schedule)
     if module.STATE:
         options |= {"initial_state": None if state is None else module.State(**state), "output_final_state": True}
     o, final = getattr(module, form.name)(**values, backend=form.backend, **options)

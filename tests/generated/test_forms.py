@@ -90,7 +90,7 @@ def test_every_form_has_the_signature_of_the_contract(name: str) -> None:
         "mode": "auto", "backend": "auto", "schedule": "auto", "chunk_size": None}
 
 
-@pytest.mark.parametrize("schedule", ["auto", "fused"])
+@pytest.mark.parametrize("schedule", ["auto", "fused", "split"])
 @pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_every_schedule_matches_naive(name: str, schedule: str) -> None:
     module = emitted(name)

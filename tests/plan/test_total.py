@@ -77,5 +77,5 @@ def test_the_plan_says_what_is_loaded_and_summed(plan: Plan) -> None:
     text = show_plan(plan)
     assert "schedule       total: segments of time at once" in text
     assert "_chunk_sums: what the tokens of a segment write" in text
-    assert "load the totals S, z" in text and "store d_S, the piece's part" in text
-    assert "one program per piece, head and tile" in text and "per sequence" not in text
+    assert "load the totals S, z" in text and "store d_S, the segment's part" in text
+    assert "one program per segment, head and tile" in text and "per sequence" not in text
