@@ -30,7 +30,7 @@ import os
 from contextlib import nullcontext
 from functools import cache
 from itertools import pairwise
-from math import isfinite
+from math import inf
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -693,15 +693,150 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
+# checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _without_autocast(device):
+    """What computes in it computes in the dtypes that it is given."""
+    casts = device.type != "meta" and torch.is_autocast_enabled(device.type)
+    return torch.autocast(device.type, enabled=False) if casts else nullcontext()
+
+
+def _each_document(offsets, T):
+    """The sequences of a call and their tokens, as slices: all at once, or packed documents one after the other."""
+    if offsets is None:
+        return [(slice(None), slice(0, T))]
+    return [(slice(n, n + 1), slice(start, end)) for n, (start, end) in enumerate(pairwise(offsets.tolist()))]
+
+
+def _chunk_rows(mode, size, part):
+    """The rows of a chunk: in the parallel form one chunk holds the whole sequence."""
+    length = part.stop - part.start
+    return max(1, length) if mode == "parallel" else size
+
+
+def _offsets(cu_seqlens, T):
+    """The offsets of packed documents, on the CPU: they rise from 0 to T."""
+    offsets = cu_seqlens.to("cpu", torch.int64, copy=True)
+    if offsets[0] != 0 or offsets[-1] != T or (offsets.diff() < 0).any():
+        raise ValueError(f"cu_seqlens: must rise from 0 to T = {T}, got {offsets.tolist()}")
+    return offsets
+
+
+def _offsets_fake(cu_seqlens, _):
+    return torch.empty_like(cu_seqlens, dtype=torch.int64, device="cpu")
+
+
+def _forward_torch(q, k, v, g, S, offsets, scale, mode, size):
+    """The output and the final state, in torch."""
+    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    S_end = torch.empty_like(S)
+    for sequence, part in _each_document(offsets, q.shape[1]):
+        inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
+        rows = _chunk_rows(mode, size, part)
+        if mode == "recurrent":
+            results = _naive(*inputs, scale, S[sequence])
+        else:
+            results = _chunk_forward_torch(*inputs, scale, S[sequence], rows)
+        o[:, part], S_end[sequence] = results
+    return [o, S_end]
+
+
+def _forward(q, k, v, g, S, offsets, scale, mode, backend, size):
+    """The output and the final state."""
+    q, k, v, g, S = (x.contiguous() for x in (q, k, v, g, S))
+    with _without_autocast(q.device):
+        if backend == "torch":
+            return _forward_torch(q, k, v, g, S, offsets, scale, mode, size)
+        if mode == "recurrent":
+            o, ends = _launch_recurrent(offsets, scale, q, k, v, g, S)
+        else:
+            o, ends = _launch_forward(size, offsets, scale, q, k, v, g, S)
+    return [o, *ends]
+
+
+def _forward_fake(q, _k, v, _g, S, *_):
+    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    return [o, S.new_empty(S.shape)]
+
+
+def _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size):
+    """The gradients of the inputs, parameters and initial state, in torch."""
+    d_q = torch.empty_like(q)
+    d_k = torch.empty_like(k)
+    d_v = torch.empty_like(v)
+    d_g = torch.empty_like(g)
+    d_S_start = torch.empty_like(S)
+    for sequence, part in _each_document(offsets, q.shape[1]):
+        inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
+        after = d_o[:, part].to(S.dtype), d_S[sequence]
+        rows = _chunk_rows(mode, size, part)
+        d_q[:, part], d_k[:, part], d_v[:, part], d_g[:, part], d_S_start[sequence] = _chunk_backward_torch(
+            *inputs, scale, S[sequence], *after, rows
+        )
+    return [d_q, d_k, d_v, d_g, d_S_start]
+
+
+def _backward(q, k, v, g, S, offsets, d_o, d_S, scale, mode, backend, size):
+    """The gradients of the inputs, parameters and initial state."""
+    q, k, v, g, S, d_o, d_S = (x.contiguous() for x in (q, k, v, g, S, d_o, d_S))
+    with _without_autocast(q.device):
+        if backend == "torch":
+            return _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size)
+        gradients = _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S)
+    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, g, S), strict=True)]
+
+
+def _backward_fake(q, k, v, g, S, *_):
+    return [x.new_empty(x.shape) for x in (q, k, v, g, S)]
+
+
+def _registered():
+    """The operators by what they do, and what they live in.
+
+    Their names are recgen::{name of the operator}_{hash of its spec}_{what it does}. Where a file of this spec has been
+    imported already, under whatever name, it keeps its operators, and these are numbered.
+    """
+    name = base = f"{SPEC['name']}_{SPEC_HASH[:8]}"
+    number = 1
+    while hasattr(torch.ops.recgen, f"{name}_forward"):
+        number += 1
+        name = f"{base}_{number}"
+    library = torch.library.Library("recgen", "FRAGMENT")
+    operators = {}
+    for what, schema, function, fake in (
+        ("forward", _FORWARD, _forward, _forward_fake),
+        ("backward", _BACKWARD, _backward, _backward_fake),
+        ("offsets", "(Tensor cu_seqlens, SymInt T) -> Tensor", _offsets, _offsets_fake),
+    ):
+        library.define(f"{name}_{what}{schema}")
+        library.impl(f"{name}_{what}", function, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"recgen::{name}_{what}", fake, lib=library)
+        operators[what] = getattr(torch.ops.recgen, f"{name}_{what}").default
+    return operators, library
+
+
+_FORWARD = (
+    "(Tensor q, Tensor k, Tensor v, Tensor g, Tensor S, Tensor? offsets, float scale, str mode, str "
+    "backend, int size) -> Tensor[]"
+)
+_BACKWARD = (
+    "(Tensor q, Tensor k, Tensor v, Tensor g, Tensor S, Tensor? offsets, Tensor d_o, Tensor d_S, float "
+    "scale, str mode, str backend, int size) -> Tensor[]"
+)
+OPS, _LIBRARY = _registered()
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Autograd: every form but `naive` has the chunkwise adjoint as its explicit backward pass.
 
 
-class _FirstOrder(torch.autograd.Function):
+class _Gradients(torch.autograd.Function):
     """Gradients that cannot be differentiated again: whoever tries is told so, instead of getting zeros."""
 
     @staticmethod
-    def forward(_, count, *values):
-        return tuple(x.clone() for x in values[:count])
+    def forward(_, *arguments):
+        return tuple(OPS["backward"](*arguments))
 
     @staticmethod
     def backward(*_):
@@ -709,42 +844,30 @@ class _FirstOrder(torch.autograd.Function):
 
 
 class _Recurrence(torch.autograd.Function):
+    """The operators forward and backward, as one function that autograd knows."""
+
     @staticmethod
-    def forward(ctx, form, backend, size, offsets, scale, q, k, v, g, S):
-        tensors = (q, k, v, g, S)
-        with torch.autocast(q.device.type, enabled=False):
-            if backend == "triton" and form == "recurrent":
-                o, ends = _launch_recurrent(offsets, scale, *tensors)
-            elif backend == "triton":
-                o, ends = _launch_forward(size, offsets, scale, *tensors)
-            else:
-                q, k, v, g = (x.to(S.dtype) for x in tensors[:4])
-                if form == "recurrent":
-                    o, *ends = _naive(q, k, v, g, scale, S)
-                else:
-                    o, *ends = _chunk_forward_torch(q, k, v, g, scale, S, size)
-        ctx.save_for_backward(*tensors)
-        ctx.config = backend, size, offsets, scale
-        return o.to(tensors[2].dtype), *ends
+    def forward(ctx, q, k, v, g, S, offsets, scale, mode, backend, size):
+        o, S_end = OPS["forward"](q, k, v, g, S, offsets, scale, mode, backend, size)
+        ctx.save_for_backward(q, k, v, g, S, offsets)
+        ctx.config = scale, mode, backend, size
+        return o, S_end
 
     @staticmethod
     def backward(ctx, d_o, d_S):
-        backend, size, offsets, scale = ctx.config
-        tensors = ctx.saved_tensors[:5]
-        d_o, d_S = (x.contiguous() for x in (d_o, d_S))
-        with torch.no_grad(), torch.autocast(d_o.device.type, enabled=False):
-            if backend == "triton":
-                gradients = _launch_backward(size, offsets, scale, *ctx.saved_tensors, d_o, d_S)
-            else:
-                *inputs, S = tensors
-                inputs = (x.to(S.dtype) for x in inputs)
-                d_o = d_o.to(S.dtype)
-                gradients = _chunk_backward_torch(*inputs, scale, S, d_o, d_S, size)
-        gradients = [d.to(x.dtype) for d, x in zip(gradients, tensors, strict=True)]
-        if torch.is_grad_enabled():  # create_graph=True
-            gradients = _FirstOrder.apply(len(gradients), *gradients, *tensors, d_o, d_S)
-        wanted = zip(gradients, ctx.needs_input_grad[5:], strict=True)
-        return None, None, None, None, None, *(d if needed else None for d, needed in wanted)
+        gradients = _Gradients.apply(*ctx.saved_tensors, d_o, d_S, *ctx.config)
+        wanted = zip(gradients, ctx.needs_input_grad[:5], strict=True)
+        return *(d if needed else None for d, needed in wanted), *[None] * 5
+
+
+def _recurrence(*arguments):
+    """`_Recurrence`; what torch says where it has no derivative of this kind is said in this file's terms."""
+    try:
+        return _Recurrence.apply(*arguments)
+    except RuntimeError as error:
+        if "setup_context" not in str(error) and "jvp" not in str(error):
+            raise
+        raise RuntimeError("torch.func and forward-mode derivatives need mode='naive', not this form") from error
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -899,12 +1022,14 @@ def step(q, k, v, g, state=None, *, scale=None) -> tuple[Tensor, State]:
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale, sizes)
+    tensors = _cast(tensors)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     if state is None:
         state = _empty_state(sizes, sizes["B"], q, dtype)
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
-    query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
-    o, S = _token_step(query, k, v, log_decay, S)
+    with _without_autocast(tensors[0].device):
+        query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
+        o, S = _token_step(query, k, v, log_decay, S)
     return o.to(tensors[2].dtype), State(S)
 
 
@@ -912,50 +1037,36 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     """Check everything, then run one form."""
     sizes = _check_tensors({**INPUTS, **PARAMS}, tensors)
     scale = _check_scale(scale, sizes)
-    offsets = _check_offsets(cu_seqlens, sizes, tensors[0].device)
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
+    offsets = _check_offsets(cu_seqlens, sizes, tensors[0].device, mode)
+    tensors = _cast(tensors)
     backend = _choose_backend(backend, mode, tensors, sizes)
     _check_choice("schedule", schedule, ("auto", *SCHEDULES))
     size = CHUNK_SIZE if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
-    sequences = sizes["B"] if offsets is None else len(offsets) - 1
+    sequences = sizes["B"] if offsets is None else offsets.shape[0] - 1
     if initial_state is None:
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    tensors = [x.contiguous() for x in tensors]
-    if backend == "triton" or offsets is None:
-        o, *state = _form(mode, backend, size, offsets, scale, tensors, state)
+    if mode == "naive":
+        o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:
-        o, *state = _each_document(mode, size, offsets.tolist(), scale, tensors, state)
+        o, *state = _recurrence(*tensors, *state, offsets, scale, mode, backend, size)
     return o, State(*state) if output_final_state else None
 
 
-def _form(mode, backend, size, offsets, scale, tensors, state):
-    if mode == "naive":
-        dtype = state[0].dtype
-        o, *state = _naive(*(x.to(dtype) for x in tensors), scale, *state)
-        return o.to(tensors[2].dtype), *state
-    if mode == "parallel":  # one chunk holds the whole sequence
-        size = max(1, tensors[0].shape[1])
-    return _Recurrence.apply(mode, backend, size, offsets, scale, *tensors, *state)
-
-
-def _each_document(mode, size, offsets, scale, tensors, state):
-    """The torch forms take packed documents one at a time."""
+def _naive_documents(q, k, v, g, S, offsets, scale):
+    """`_naive` on one document after the other."""
     results = []
-    for n, (start, end) in enumerate(pairwise(offsets)):
-        inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
-        own = [s[n : n + 1] for s in state]
-        results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
-    if not results:  # no documents, no tokens
-        return _form(mode, "torch", size, None, scale, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state])[
-            0
-        ], *state
+    with _without_autocast(q.device):
+        for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
+            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
+            results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
-    return torch.cat(o, 1), *(torch.cat(s) for s in state)
+    return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1016,14 +1127,18 @@ def _check_scale(scale, sizes):
         return K**-0.5
     if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"scale: expected a number or None, got {type(scale).__name__}")
-    if not isfinite(scale):
+    if not -inf < scale < inf:
         raise ValueError(f"scale: expected a finite number, got {scale}")
     return float(scale)
 
 
-def _check_offsets(cu_seqlens, sizes, device):
+def _check_offsets(cu_seqlens, sizes, device, mode):
     if cu_seqlens is None:
         return None
+    if mode == "naive" and torch.compiler.is_compiling():
+        raise ValueError(
+            "cu_seqlens: mode='naive' reads them in Python and cannot be compiled with them; use mode='chunk'"
+        )
     if not isinstance(cu_seqlens, Tensor) or cu_seqlens.dtype not in (torch.int32, torch.int64):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
@@ -1033,10 +1148,20 @@ def _check_offsets(cu_seqlens, sizes, device):
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:
         raise ValueError(f"cu_seqlens: packed documents need batch 1, got batch {sizes['B']}; concatenate along time")
-    offsets = cu_seqlens.to("cpu", torch.int64)
-    if offsets[0] != 0 or offsets[-1] != sizes["T"] or (offsets.diff() < 0).any():
-        raise ValueError(f"cu_seqlens: must rise from 0 to T = {sizes['T']}, got {offsets.tolist()}")
-    return offsets
+    return OPS["offsets"](cu_seqlens, sizes["T"])
+
+
+def _cast(tensors):
+    """Under autocast, all but what exponents are made of in its dtype, as scaled_dot_product_attention has its inputs.
+
+    float64 stays what it is, and so do parameters.
+    """
+    device = tensors[0].device.type
+    if device == "meta" or not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = torch.get_autocast_dtype(device)
+    cast = [k for k in [0, 1, 2] if tensors[k].dtype != torch.float64]
+    return [x.to(dtype) if k in cast else x for k, x in enumerate(tensors)]
 
 
 def _state_shapes(sizes, sequences):
@@ -1083,9 +1208,14 @@ def _triton_obstacle(mode, tensors, sizes):
         return "the kernels compute in float32, and an input is float64"
     if sizes["K"] > MAX_WIDTH:
         return f"the kernels take key widths up to {MAX_WIDTH}, got K = {sizes['K']}"
+    return _missing(tensors[0].is_cuda)
+
+
+def _missing(on_gpu):
+    """What the kernels need that is not here, or nothing."""
     try:
         _load_triton()
-        if not tensors[0].is_cuda and not _interpreted():
+        if not on_gpu and not _interpreted():
             triton.runtime.driver.active.get_current_target()
     except ImportError:
         return "triton is not installed"
@@ -1093,6 +1223,8 @@ def _triton_obstacle(mode, tensors, sizes):
         return "the tensors are on the CPU and no Triton driver is active (TRITON_INTERPRET=1 interprets the kernels)"
     return None
 
+
+_missing._dynamo_marked_constant = True  # torch.compiler.assume_constant_result, without importing torch's compiler
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The operator as a layer, and inputs to try it with.

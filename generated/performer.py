@@ -32,7 +32,7 @@ import os
 from contextlib import nullcontext
 from functools import cache
 from itertools import pairwise
-from math import isfinite
+from math import inf
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -834,15 +834,157 @@ def _launch_backward(size, offsets, scale, q, k, v, omega, S, z, o, n, d_o, d_S,
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
+# checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _without_autocast(device):
+    """What computes in it computes in the dtypes that it is given."""
+    casts = device.type != "meta" and torch.is_autocast_enabled(device.type)
+    return torch.autocast(device.type, enabled=False) if casts else nullcontext()
+
+
+def _each_document(offsets, T):
+    """The sequences of a call and their tokens, as slices: all at once, or packed documents one after the other."""
+    if offsets is None:
+        return [(slice(None), slice(0, T))]
+    return [(slice(n, n + 1), slice(start, end)) for n, (start, end) in enumerate(pairwise(offsets.tolist()))]
+
+
+def _chunk_rows(mode, size, part):
+    """The rows of a chunk: in the parallel form one chunk holds the whole sequence."""
+    length = part.stop - part.start
+    return max(1, length) if mode == "parallel" else size
+
+
+def _offsets(cu_seqlens, T):
+    """The offsets of packed documents, on the CPU: they rise from 0 to T."""
+    offsets = cu_seqlens.to("cpu", torch.int64, copy=True)
+    if offsets[0] != 0 or offsets[-1] != T or (offsets.diff() < 0).any():
+        raise ValueError(f"cu_seqlens: must rise from 0 to T = {T}, got {offsets.tolist()}")
+    return offsets
+
+
+def _offsets_fake(cu_seqlens, _):
+    return torch.empty_like(cu_seqlens, dtype=torch.int64, device="cpu")
+
+
+def _forward_torch(q, k, v, omega, S, z, offsets, scale, mode, size):
+    """The output and the final state, in torch."""
+    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    S_end = torch.empty_like(S)
+    z_end = torch.empty_like(z)
+    for sequence, part in _each_document(offsets, q.shape[1]):
+        inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], omega))
+        rows = _chunk_rows(mode, size, part)
+        if mode == "recurrent":
+            results = _naive(*inputs, scale, S[sequence], z[sequence])
+        else:
+            results = _chunk_forward_torch(*inputs, scale, S[sequence], z[sequence], rows)
+        o[:, part], S_end[sequence], z_end[sequence] = results
+    return [o, S_end, z_end]
+
+
+def _forward(q, k, v, omega, S, z, offsets, scale, mode, backend, size):
+    """The output, the final state, and what the kernels of the backward pass need besides."""
+    q, k, v, omega, S, z = (x.contiguous() for x in (q, k, v, omega, S, z))
+    with _without_autocast(q.device):
+        if backend == "torch":
+            return _forward_torch(q, k, v, omega, S, z, offsets, scale, mode, size)
+        if mode == "recurrent":
+            o, ends, kept = _launch_recurrent(offsets, scale, q, k, v, omega, S, z)
+        else:
+            o, ends, kept = _launch_forward(size, offsets, scale, q, k, v, omega, S, z)
+    return [o, *ends, *(x for x in kept if x is not o)]
+
+
+def _forward_fake(q, _k, v, _omega, S, z, _offsets, _scale, _mode, backend, *_):
+    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    kept = []
+    if backend == "triton":
+        kept.append(q.new_empty((q.shape[0], q.shape[1], q.shape[-2]), dtype=torch.float32))
+    return [o, S.new_empty(S.shape), z.new_empty(z.shape), *kept]
+
+
+def _backward_torch(q, k, v, omega, S, z, offsets, d_o, d_S, d_z, scale, mode, size):
+    """The gradients of the inputs, parameters and initial state, in torch."""
+    d_q = torch.empty_like(q)
+    d_k = torch.empty_like(k)
+    d_v = torch.empty_like(v)
+    d_omega = torch.zeros_like(omega, dtype=S.dtype)
+    d_S_start = torch.empty_like(S)
+    d_z_start = torch.empty_like(z)
+    for sequence, part in _each_document(offsets, q.shape[1]):
+        inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], omega))
+        after = d_o[:, part].to(S.dtype), d_S[sequence], d_z[sequence]
+        rows = _chunk_rows(mode, size, part)
+        d_q[:, part], d_k[:, part], d_v[:, part], d_omega_part, d_S_start[sequence], d_z_start[sequence] = (
+            _chunk_backward_torch(*inputs, scale, S[sequence], z[sequence], *after, rows)
+        )
+        d_omega += d_omega_part
+    return [d_q, d_k, d_v, d_omega.to(omega.dtype), d_S_start, d_z_start]
+
+
+def _backward(q, k, v, omega, S, z, offsets, o, kept, d_o, d_S, d_z, scale, mode, backend, size):
+    """The gradients of the inputs, parameters and initial state."""
+    q, k, v, omega, S, z, d_o, d_S, d_z = (x.contiguous() for x in (q, k, v, omega, S, z, d_o, d_S, d_z))
+    with _without_autocast(q.device):
+        if backend == "torch":
+            return _backward_torch(q, k, v, omega, S, z, offsets, d_o, d_S, d_z, scale, mode, size)
+        (n,) = kept
+        gradients = _launch_backward(size, offsets, scale, q, k, v, omega, S, z, o, n, d_o, d_S, d_z)
+    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, omega, S, z), strict=True)]
+
+
+def _backward_fake(q, k, v, omega, S, z, *_):
+    return [x.new_empty(x.shape) for x in (q, k, v, omega, S, z)]
+
+
+def _registered():
+    """The operators by what they do, and what they live in.
+
+    Their names are recgen::{name of the operator}_{hash of its spec}_{what it does}. Where a file of this spec has been
+    imported already, under whatever name, it keeps its operators, and these are numbered.
+    """
+    name = base = f"{SPEC['name']}_{SPEC_HASH[:8]}"
+    number = 1
+    while hasattr(torch.ops.recgen, f"{name}_forward"):
+        number += 1
+        name = f"{base}_{number}"
+    library = torch.library.Library("recgen", "FRAGMENT")
+    operators = {}
+    for what, schema, function, fake in (
+        ("forward", _FORWARD, _forward, _forward_fake),
+        ("backward", _BACKWARD, _backward, _backward_fake),
+        ("offsets", "(Tensor cu_seqlens, SymInt T) -> Tensor", _offsets, _offsets_fake),
+    ):
+        library.define(f"{name}_{what}{schema}")
+        library.impl(f"{name}_{what}", function, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"recgen::{name}_{what}", fake, lib=library)
+        operators[what] = getattr(torch.ops.recgen, f"{name}_{what}").default
+    return operators, library
+
+
+_FORWARD = (
+    "(Tensor q, Tensor k, Tensor v, Tensor omega, Tensor S, Tensor z, Tensor? offsets, float scale, str "
+    "mode, str backend, int size) -> Tensor[]"
+)
+_BACKWARD = (
+    "(Tensor q, Tensor k, Tensor v, Tensor omega, Tensor S, Tensor z, Tensor? offsets, Tensor o, Tensor[] "
+    "kept, Tensor d_o, Tensor d_S, Tensor d_z, float scale, str mode, str backend, int size) -> Tensor[]"
+)
+OPS, _LIBRARY = _registered()
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Autograd: every form but `naive` has the chunkwise adjoint as its explicit backward pass.
 
 
-class _FirstOrder(torch.autograd.Function):
+class _Gradients(torch.autograd.Function):
     """Gradients that cannot be differentiated again: whoever tries is told so, instead of getting zeros."""
 
     @staticmethod
-    def forward(_, count, *values):
-        return tuple(x.clone() for x in values[:count])
+    def forward(_, *arguments):
+        return tuple(OPS["backward"](*arguments))
 
     @staticmethod
     def backward(*_):
@@ -850,43 +992,31 @@ class _FirstOrder(torch.autograd.Function):
 
 
 class _Recurrence(torch.autograd.Function):
+    """The operators forward and backward, as one function that autograd knows."""
+
     @staticmethod
-    def forward(ctx, form, backend, size, offsets, scale, q, k, v, omega, S, z):
-        tensors = (q, k, v, omega, S, z)
-        kept = ()
-        with torch.autocast(q.device.type, enabled=False):
-            if backend == "triton" and form == "recurrent":
-                o, ends, kept = _launch_recurrent(offsets, scale, *tensors)
-            elif backend == "triton":
-                o, ends, kept = _launch_forward(size, offsets, scale, *tensors)
-            else:
-                q, k, v, omega = (x.to(S.dtype) for x in tensors[:4])
-                if form == "recurrent":
-                    o, *ends = _naive(q, k, v, omega, scale, S, z)
-                else:
-                    o, *ends = _chunk_forward_torch(q, k, v, omega, scale, S, z, size)
-        ctx.save_for_backward(*tensors, *kept)
-        ctx.config = backend, size, offsets, scale
-        return o.to(tensors[2].dtype), *ends
+    def forward(ctx, q, k, v, omega, S, z, offsets, scale, mode, backend, size):
+        o, S_end, z_end, *kept = OPS["forward"](q, k, v, omega, S, z, offsets, scale, mode, backend, size)
+        ctx.save_for_backward(q, k, v, omega, S, z, offsets, o, *kept)
+        ctx.config = scale, mode, backend, size
+        return o, S_end, z_end
 
     @staticmethod
     def backward(ctx, d_o, d_S, d_z):
-        backend, size, offsets, scale = ctx.config
-        tensors = ctx.saved_tensors[:6]
-        d_o, d_S, d_z = (x.contiguous() for x in (d_o, d_S, d_z))
-        with torch.no_grad(), torch.autocast(d_o.device.type, enabled=False):
-            if backend == "triton":
-                gradients = _launch_backward(size, offsets, scale, *ctx.saved_tensors, d_o, d_S, d_z)
-            else:
-                *inputs, S, z = tensors
-                inputs = (x.to(S.dtype) for x in inputs)
-                d_o = d_o.to(S.dtype)
-                gradients = _chunk_backward_torch(*inputs, scale, S, z, d_o, d_S, d_z, size)
-        gradients = [d.to(x.dtype) for d, x in zip(gradients, tensors, strict=True)]
-        if torch.is_grad_enabled():  # create_graph=True
-            gradients = _FirstOrder.apply(len(gradients), *gradients, *tensors, d_o, d_S, d_z)
-        wanted = zip(gradients, ctx.needs_input_grad[5:], strict=True)
-        return None, None, None, None, None, *(d if needed else None for d, needed in wanted)
+        q, k, v, omega, S, z, offsets, o, *kept = ctx.saved_tensors
+        gradients = _Gradients.apply(q, k, v, omega, S, z, offsets, o, kept, d_o, d_S, d_z, *ctx.config)
+        wanted = zip(gradients, ctx.needs_input_grad[:6], strict=True)
+        return *(d if needed else None for d, needed in wanted), *[None] * 5
+
+
+def _recurrence(*arguments):
+    """`_Recurrence`; what torch says where it has no derivative of this kind is said in this file's terms."""
+    try:
+        return _Recurrence.apply(*arguments)
+    except RuntimeError as error:
+        if "setup_context" not in str(error) and "jvp" not in str(error):
+            raise
+        raise RuntimeError("torch.func and forward-mode derivatives need mode='naive', not this form") from error
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1041,13 +1171,15 @@ def step(q, k, v, omega, state=None, *, scale=None) -> tuple[Tensor, State]:
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale)
+    tensors = _cast(tensors)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
     if state is None:
         state = _empty_state(sizes, sizes["B"], q, dtype)
     S, z = _check_state("state", state, sizes, sizes["B"], q, dtype)
     tensors = _per_head(tensors, sizes["H"])
-    query, key, v = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
-    o, S, z = _token_step(query, key, v, S, z)
+    with _without_autocast(tensors[0].device):
+        query, key, v = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
+        o, S, z = _token_step(query, key, v, S, z)
     return o.to(tensors[2].dtype), State(S, z)
 
 
@@ -1055,25 +1187,25 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
     """Check everything, then run one form."""
     sizes = _check_tensors({**INPUTS, **PARAMS}, tensors)
     scale = _check_scale(scale)
-    offsets = _check_offsets(cu_seqlens, sizes, tensors[0].device)
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
+    offsets = _check_offsets(cu_seqlens, sizes, tensors[0].device, mode)
+    tensors = _cast(tensors)
     backend = _choose_backend(backend, mode, tensors, sizes)
     _check_choice("schedule", schedule, ("auto", *SCHEDULES))
     size = _default_size(backend, tensors, sizes) if chunk_size is None else _check_chunk_size(chunk_size)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
-    sequences = sizes["B"] if offsets is None else len(offsets) - 1
+    sequences = sizes["B"] if offsets is None else offsets.shape[0] - 1
     if initial_state is None:
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
     tensors = _per_head(tensors, sizes["H"])
-    tensors = [x.contiguous() for x in tensors]
-    if backend == "triton" or offsets is None:
-        o, *state = _form(mode, backend, size, offsets, scale, tensors, state)
+    if mode == "naive":
+        o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:
-        o, *state = _each_document(mode, size, offsets.tolist(), scale, tensors, state)
+        o, *state = _recurrence(*tensors, *state, offsets, scale, mode, backend, size)
     return o, State(*state) if output_final_state else None
 
 
@@ -1083,29 +1215,15 @@ def _per_head(tensors, heads):
     return [x.expand(heads, *x.shape) if k in shared else x for k, x in enumerate(tensors)]
 
 
-def _form(mode, backend, size, offsets, scale, tensors, state):
-    if mode == "naive":
-        dtype = state[0].dtype
-        o, *state = _naive(*(x.to(dtype) for x in tensors), scale, *state)
-        return o.to(tensors[2].dtype), *state
-    if mode == "parallel":  # one chunk holds the whole sequence
-        size = max(1, tensors[0].shape[1])
-    return _Recurrence.apply(mode, backend, size, offsets, scale, *tensors, *state)
-
-
-def _each_document(mode, size, offsets, scale, tensors, state):
-    """The torch forms take packed documents one at a time."""
+def _naive_documents(q, k, v, omega, S, z, offsets, scale):
+    """`_naive` on one document after the other."""
     results = []
-    for n, (start, end) in enumerate(pairwise(offsets)):
-        inputs = [x[:, start:end] for x in tensors[: len(INPUTS)]]
-        own = [s[n : n + 1] for s in state]
-        results.append(_form(mode, "torch", size, None, scale, (*inputs, *tensors[len(INPUTS) :]), own))
-    if not results:  # no documents, no tokens
-        return _form(mode, "torch", size, None, scale, tensors, [s.new_zeros(1, *s.shape[1:]) for s in state])[
-            0
-        ], *state
+    with _without_autocast(q.device):
+        for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
+            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], omega))
+            results.append(_naive(*inputs, scale, S[sequence], z[sequence]))
     o, *state = zip(*results, strict=True)
-    return torch.cat(o, 1), *(torch.cat(s) for s in state)
+    return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1173,14 +1291,18 @@ def _check_scale(scale):
         return 1.0
     if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"scale: expected a number or None, got {type(scale).__name__}")
-    if not isfinite(scale):
+    if not -inf < scale < inf:
         raise ValueError(f"scale: expected a finite number, got {scale}")
     return float(scale)
 
 
-def _check_offsets(cu_seqlens, sizes, device):
+def _check_offsets(cu_seqlens, sizes, device, mode):
     if cu_seqlens is None:
         return None
+    if mode == "naive" and torch.compiler.is_compiling():
+        raise ValueError(
+            "cu_seqlens: mode='naive' reads them in Python and cannot be compiled with them; use mode='chunk'"
+        )
     if not isinstance(cu_seqlens, Tensor) or cu_seqlens.dtype not in (torch.int32, torch.int64):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
@@ -1190,10 +1312,20 @@ def _check_offsets(cu_seqlens, sizes, device):
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:
         raise ValueError(f"cu_seqlens: packed documents need batch 1, got batch {sizes['B']}; concatenate along time")
-    offsets = cu_seqlens.to("cpu", torch.int64)
-    if offsets[0] != 0 or offsets[-1] != sizes["T"] or (offsets.diff() < 0).any():
-        raise ValueError(f"cu_seqlens: must rise from 0 to T = {sizes['T']}, got {offsets.tolist()}")
-    return offsets
+    return OPS["offsets"](cu_seqlens, sizes["T"])
+
+
+def _cast(tensors):
+    """Under autocast, all but what exponents are made of in its dtype, as scaled_dot_product_attention has its inputs.
+
+    float64 stays what it is, and so do parameters.
+    """
+    device = tensors[0].device.type
+    if device == "meta" or not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = torch.get_autocast_dtype(device)
+    cast = [k for k in [0, 1, 2] if tensors[k].dtype != torch.float64]
+    return [x.to(dtype) if k in cast else x for k, x in enumerate(tensors)]
 
 
 def _state_shapes(sizes, sequences):
@@ -1240,9 +1372,14 @@ def _triton_obstacle(mode, tensors, sizes):
         return "the kernels compute in float32, and an input is float64"
     if max(sizes["M"], sizes["V"]) > MAX_WIDTH:
         return f"the kernels take widths up to {MAX_WIDTH}, got M = {sizes['M']}, V = {sizes['V']}"
+    return _missing(tensors[0].is_cuda)
+
+
+def _missing(on_gpu):
+    """What the kernels need that is not here, or nothing."""
     try:
         _load_triton()
-        if not tensors[0].is_cuda and not _interpreted():
+        if not on_gpu and not _interpreted():
             triton.runtime.driver.active.get_current_target()
     except ImportError:
         return "triton is not installed"
@@ -1250,6 +1387,8 @@ def _triton_obstacle(mode, tensors, sizes):
         return "the tensors are on the CPU and no Triton driver is active (TRITON_INTERPRET=1 interprets the kernels)"
     return None
 
+
+_missing._dynamo_marked_constant = True  # torch.compiler.assume_constant_result, without importing torch's compiler
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The operator as a layer, and inputs to try it with.
