@@ -176,12 +176,12 @@ def _running_maximum(log_decay, log_weight, start, offsets):
     before = maximum.roll(1, 0)
     before[first] = start[there]
     end[there] = maximum[last]
-    return [before.contiguous(), maximum.contiguous(), end]
+    return before.contiguous(), maximum.contiguous(), end
 
 
 def _running_maximum_fake(_, log_weight, start, *_rest):
     after = [torch.empty_like(log_weight, dtype=start.dtype, memory_format=torch.contiguous_format) for _ in range(2)]
-    return [*after, torch.empty_like(start)]
+    return *after, torch.empty_like(start)
 
 
 @torch.no_grad()
@@ -1166,7 +1166,7 @@ _BACKWARD = (
     "Tensor read_maximum, Tensor read_shift, Tensor? offsets, Tensor d_o, Tensor d_S, Tensor d_z, str "
     "mode, str backend, int size) -> Tensor[]"
 )
-_MAXIMA = "(Tensor log_decay, Tensor log_weight, Tensor start, Tensor offsets) -> Tensor[]"
+_MAXIMA = "(Tensor log_decay, Tensor log_weight, Tensor start, Tensor offsets) -> (Tensor, Tensor, Tensor)"
 OPS, _LIBRARY = _registered()
 
 # ---------------------------------------------------------------------------------------------------------------------
