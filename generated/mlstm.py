@@ -1607,8 +1607,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
         o, *state = _naive_documents(*tensors, *state, shift, maximum, offsets, scale)
     else:
         o, *state = _recurrence(*tensors, *state, shift, maximum, offsets, scale, mode, backend, size)
-    state.append(m)
-    return o, State(*state) if output_final_state else None
+    return o, State(*state, m) if output_final_state else None
 
 
 def _naive_documents(q, k, v, i, f, S, z, shift, maximum, offsets, scale):

@@ -1202,8 +1202,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
         o, *state = _naive_documents(*tensors, *state, position, offsets, scale)
     else:
         o, *state = _recurrence(*tensors, *state, position, offsets, scale, mode, backend, size)
-    state.append(before + (sizes["T"] if offsets is None else offsets.diff().to(before)))
-    return o, State(*state) if output_final_state else None
+    position = before + (sizes["T"] if offsets is None else offsets.diff().to(before))
+    return o, State(*state, position) if output_final_state else None
 
 
 def _positions(before, T, offsets):

@@ -1415,8 +1415,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, ba
         o, *state = _recurrence(
             *tensors, *state, shift, maximum, read_maximum, read_shift, offsets, mode, backend, size
         )
-    state.append(m)
-    return o, State(*state) if output_final_state else None
+    return o, State(*state, m) if output_final_state else None
 
 
 def _naive_documents(r, k, v, w, u, S, z, shift, maximum, read_maximum, read_shift, offsets):
