@@ -1,4 +1,4 @@
-"""What the templates need of the operators that an emitted module registers: schemas, shapes of results, conversions."""
+"""What the templates need of the operators that an emitted module registers: schemas, shapes, casts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from recgen.algebra.widths import changes_width, width
 from recgen.plan.kernels import Plan
 from recgen.spec.axes import widths_of
 from recgen.spec.model import SIZES, Spec
+from recgen.spec.source import listing
 
 from .layout import Layout
 from .python_expr import PythonPrinter
@@ -37,7 +38,7 @@ def ops_context(
     forward = [*inputs, *params, *states, *given, "offsets"]
     saved = [*forward, *(["o"] if "o" in kept else []), *(["kept"] if hidden else [])]
     gradients = ["d_o", *(f"d_{s}" for s in states)]
-    value = value_input(spec)
+    value, cast = value_input(spec), cast_positions(spec)
     output, hidden_shapes = _shape("BTHV" if Layout.of(rec).heads else "BTD", spec, rec), []
     for letters in _letters(plan, hidden):
         hidden_shapes.append(f"({_shape(letters, spec, rec)})")
@@ -69,7 +70,8 @@ def ops_context(
         "output_shape": output,
         "hidden_shapes": hidden_shapes,
         "repeated": [k for k, name in enumerate(launched) if name in launched[:k]],
-        "cast_positions": cast_positions(spec),
+        "cast_positions": cast,
+        "cast_names": listing((inputs[k] for k in cast), "and"),
     }
 
 
@@ -95,7 +97,7 @@ def _schema(arguments: Iterable[str], types: Mapping[str, str]) -> list[str]:
 
 
 def _only_used(arguments: Sequence[str], text: str) -> list[str]:
-    """The arguments of a function with this text: what it does not use begins with _, and what follows the last is *_."""
+    """The arguments of a function with this text: those it does not use begin with _, and *_ ends them."""
     used = [bool(re.search(rf"(?<![\w.]){a}\b", text)) for a in arguments]
     last = len(used) - used[::-1].index(True)
     return [*(a if here else f"_{a}" for a, here in zip(arguments[:last], used, strict=False)), "*_"]

@@ -1,4 +1,4 @@
-"""The operators that a module registers, for specs beyond the catalogue: their shapes, their memory, what autocast casts."""
+"""The operators that a module registers, for specs beyond the catalogue: shapes, memory, what autocast casts."""
 from __future__ import annotations
 
 import textwrap
@@ -36,6 +36,13 @@ SPECS = {
         key_weight: {log: i}
         normalizer: sum
         decay: {type: fixed, per: channel, value: 0.9}""",
+    "one input, of which everything is made": """
+        inputs: {x: B T H V}
+        params: {w: {axes: H K, init: 1}}
+        query: w
+        key: w
+        value: x
+        decay: {type: gated, per: value, log: -softplus(x)}""",
     "inputs called S, z, y and n": """
         inputs: {S: B T H, z: B T H, y: B T H, n: B T H}
         decay: {type: gated, log: logsigmoid(S + y) + logsigmoid(z) - softplus(n)}
@@ -60,7 +67,8 @@ def arguments_of(module, backend: str, mode: str) -> dict[str, list]:
         return call
     module.OPS.update({what: noting(what) for what in real})
     try:
-        sizes = {n: 2 for n in ("H", "K", "V", "D") if n in " ".join([*module.INPUTS.values(), *module.PARAMS.values()])}
+        letters = " ".join([*module.INPUTS.values(), *module.PARAMS.values()])
+        sizes = {n: 2 for n in "HKVD" if n in letters}
         values = {n: x.requires_grad_() for n, x in module.sample_inputs(B=1, T=17, **sizes).items()}
         module.operator(**values, backend=backend, mode=mode, chunk_size=16)[0].sum().backward()
     finally:

@@ -1,10 +1,9 @@
 """What the tests of torch.compile, export and checkpointing share: a training step, and small inputs for it."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -44,11 +43,3 @@ def assert_equal(found: list[Tensor], expected: list[Tensor], note: object = "")
     assert len(found) == len(expected)
     wrong = [k for k, (x, y) in enumerate(zip(found, expected, strict=True)) if not torch.equal(x, y)]
     assert not wrong, f"{note}: results {wrong} differ"
-
-
-@pytest.fixture
-def nothing_compiled() -> Iterator[None]:
-    """Graphs of other tests are forgotten, before and after."""
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()

@@ -9,7 +9,7 @@ import torch
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 from tests.generated.catalogue import OPERATORS, emitted
-from tests.generated.compiled import assert_equal, forward_of, nothing_compiled, small, training_step  # noqa: F401
+from tests.generated.compiled import assert_equal, forward_of, small, training_step
 
 
 class Counted:

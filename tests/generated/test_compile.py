@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.generated.catalogue import CARRYING, OPERATORS, axes, emitted, profile
-from tests.generated.compiled import assert_equal, forward_of, nothing_compiled, small, training_step  # noqa: F401
+from tests.generated.compiled import assert_equal, forward_of, small, training_step
 
 pytestmark = pytest.mark.usefixtures("nothing_compiled")
 LENGTHS = (20, 33, 130)

@@ -12,8 +12,18 @@ from types import ModuleType
 import pytest
 import torch
 
-from tests.generated.catalogue import FORMS, NAIVE, OPERATORS, REPRESENTATIVES, Form, axes, each_form, emitted, over
-from tests.generated.catalogue import profile
+from tests.generated.catalogue import (
+    FORMS,
+    NAIVE,
+    OPERATORS,
+    REPRESENTATIVES,
+    Form,
+    axes,
+    each_form,
+    emitted,
+    over,
+    profile,
+)
 from tests.generated.inputs import draw, draw_state
 from tests.generated.support import assert_same_bits, run
 

@@ -6,7 +6,17 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from tests.generated.catalogue import CHUNK, CHUNK_TRITON, PARALLEL, RECURRENT, REPRESENTATIVES, Form, axes, each_form, emitted
+from tests.generated.catalogue import (
+    CHUNK,
+    CHUNK_TRITON,
+    PARALLEL,
+    RECURRENT,
+    REPRESENTATIVES,
+    Form,
+    axes,
+    each_form,
+    emitted,
+)
 from tests.generated.inputs import draw
 
 REFUSED = "need mode='naive'"
