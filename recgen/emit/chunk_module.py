@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pprint import pformat
 from typing import Any
 
@@ -28,8 +29,9 @@ def chunk_context(
     tensors, names = (*spec.inputs, *spec.params), [t.name for t in (*spec.inputs, *spec.params)]
     features, total = feature_letter(rec), plan.program.total
     states = [] if total else [rule.name for rule in rec.states]
-    homes = ("grid", "grid") if total else (states[0], f"{states[0]}_starts")  # what float32 buffers are made like
-    kernels, launches, helpers = kernel_contexts(plan, note, value, homes, features)
+    home = "grid" if total else states[0]  # what float32 buffers are made like
+    kernels, launches, helpers = kernel_contexts(plan, note, value, home, features)
+    backward = launches[AHEAD:] if total else [_again(launches[0], states), *launches[AHEAD:]]
     given, computed = given_context(plan, tensors, extras)
     recurrent, recurrent_launch = None, None
     if not total:
@@ -42,7 +44,7 @@ def chunk_context(
         if t.symbol in spec.query.tree.free_symbols | spec.key.tree.free_symbols | spec.value.tree.free_symbols
     ]
 
-    def setup(passes: Sequence[Launch], home: str, schedule: str, late: Sequence[Node] = ()) -> list[str]:
+    def setup(passes: Sequence[Launch], schedule: str, late: Sequence[Node] = ()) -> list[str]:
         """What the launches of a pass refer to."""
         shapes = launch_shapes(spec, home, plan.given)
         texts = [" ".join([*x.buffers, *x.pointers, *x.scalars, x.constants]) for x in passes]
@@ -62,8 +64,8 @@ def chunk_context(
             *sizes_read("\n".join(texts), shapes.key, ("batch", "T", "H", features), others),
         ]
 
-    shapes = launch_shapes(spec, homes[0], plan.given)
-    epilogue, late = epilogue_lines(plan, homes[1])
+    shapes = launch_shapes(spec, home, plan.given)
+    epilogue, late = epilogue_lines(plan, home)
     return {
         "kernels": kernels,
         "hand_over": None if total else _hand_over(plan),
@@ -76,21 +78,27 @@ def chunk_context(
         "kernel_helpers": helper_sources(helpers),
         "recurrent": recurrent,
         "recurrent_launch": recurrent_launch,
-        "launch_setup_recurrent": [] if total else setup([recurrent_launch], homes[0], '"fused"'),
+        "launch_setup_recurrent": [] if total else setup([recurrent_launch], '"fused"'),
         "forward_launches": launches[:AHEAD],
-        "backward_launches": launches[AHEAD:],
+        "backward_launches": backward,
         "shape_dtypes": ", ".join(f"{w}.dtype" for w in shapes.inputs) + ("," if len(shapes.inputs) == 1 else ""),
         **shapes.context,
         **given,
-        "launch_setup": setup(launches[:AHEAD], homes[0], "schedule"),
-        "launch_setup_backward": setup(launches[AHEAD:], homes[1], "schedule", list(plan.epilogue.outputs.values())),
+        "launch_setup": setup(launches[:AHEAD], "schedule"),
+        "launch_setup_backward": setup(backward, "schedule", list(plan.epilogue.outputs.values())),
         "epilogue": epilogue,
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
         "kept": [
-            *(totals_kept(plan) if total else [f"{s}_starts" for s in states]),
+            *totals_kept(plan),
             *dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given),
         ],
     }
+
+
+def _again(launch: Launch, states: Sequence[str]) -> Launch:
+    """The launch that finds where segments start, in the backward pass: where the sequences end is known."""
+    lines = [line.replace(f"{s}_end)", f"torch.empty_like({s}))") for s, line in zip(states, launch.after, strict=True)]
+    return replace(launch, after=lines)
 
 
 def _hand_over(plan: Plan) -> dict[str, str]:
@@ -117,10 +125,10 @@ def _costs(plan: Plan) -> dict[str, str]:
         return {"traffic": "", "launch_counts": ""}
     whole = {k.reverse for k in plan.whole}
     fused = [plan.forward, *plan.whole, *(k for k in plan.backward if k.reverse not in whole)]
-    split = [*plan.alone, *fused]
+    split = [plan.alone[0], *plan.alone, *fused]  # the first one forwards and again backwards
     return {
         "traffic": repr({"fused": rows(fused), "split": rows(split)}),
-        "launch_counts": repr({"fused": len(fused), "split": len(split) + 2 * len(plan.program.carries)}),
+        "launch_counts": repr({"fused": len(fused), "split": len(split) + 3 * len(plan.program.carries)}),
     }
 
 

@@ -65,18 +65,17 @@ class KernelContext:
 
 
 def kernel_contexts(
-    plan: Plan, note: Note, value: str, states: Sequence[str], features: str
+    plan: Plan, note: Note, value: str, state: str, features: str
 ) -> tuple[list[KernelContext], list[Launch], set[str]]:
     """Every kernel with its launch, and the helpers that they call.
 
-    states: what float32 buffers are made like in the forward and in the backward pass. features: the letter of the
-    feature width.
+    state: what float32 buffers are made like. features: the letter of the feature width.
     """
     contexts, launches, helpers = [], [], set()
     for kernel in plan.kernels:
         text = kernel_text(kernel, note)
         contexts.append(_context(text))
-        launch = _launch(text, value, states[len(launches) >= AHEAD], features)
+        launch = _launch(text, value, state, features)
         launches.append(replace(launch, when=_condition(kernel, plan)))
         helpers |= text.helpers
     return contexts, launches, helpers

@@ -23,6 +23,7 @@ from .initial import operator_context
 from .layout import Layout
 from .maxima import maxima_context, maximum_layout
 from .notes import Notes
+from .ops import ops_context, value_input
 from .python_expr import PythonPrinter
 from .reference import Reference, reference
 from .render import environment, formatted
@@ -66,7 +67,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
             "pairs_lines": parallel.lines,
             "pairs_result": parallel.text.use(plan.pairs.outputs["o"]),
         }
-    value = _value_input(spec)
+    value = value_input(spec)
     grads = plan.adjoint.outputs
     context = {
         "title": quoted(spec.title or spec.name),
@@ -83,9 +84,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "feature_letter": feature_letter(rec),
         "feature_width": feature_width(rec),
         "extras": ", ".join(extras),
-        "extra_names": extras,
         "extras_in_step": ", ".join("position.detach().double()" if e == "position" else e for e in extras),
-        "extras_of_document": [e if e == "scale" else f"{e}[:, start:end]" for e in extras],
         "carried_names": [*states, *maximum, *position],
         "states": repr(
             {r.field: state_layout(rec, layout, r.axes) for r in rec.states if not total} | maximum | position
@@ -129,6 +128,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
                 "state_ends": [f"{s}_end" for s in states],
                 "d_state_starts": [f"d_{s}_start" for s in states],
                 "helpers": forward.text.helpers | backward.text.helpers,
+                "extra_names": extras,
                 **pairs,
                 **chunk_context(spec, rec, plan, note, value, extras),
             }
@@ -138,6 +138,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         **operator_context(spec),
         "argument_docs": [argument_doc(t) for t in tensors],
     }
+    context |= ops_context(spec, rec, plan, extras, context["kept"], context["launched_gradients"])
     bodies = " ".join(
         map(
             str,
@@ -159,20 +160,13 @@ def extra_arguments(rec: Recurrence) -> list[str]:
     return [*(["scale"] if rec.scaled else []), *(["position"] if rec.rotates else []), *rec.tracks]
 
 
-def _value_input(spec: Spec) -> str:
-    """The input whose dtype the output takes: of those in the value's expression, or of all, the first and widest."""
-    used = {s.name for s in spec.value.tree.free_symbols}
-    candidates = [t for t in spec.inputs if t.name in used] or list(spec.inputs)
-    return max(candidates, key=lambda t: len(t.axes)).name
-
-
 def _whole_size(rec: Recurrence, plan: Plan) -> str:
     """The chunk size that holds T tokens; a pair tree needs a power of two, and plain factors a bound."""
     if plan.longest_chunk:
-        return f"min({plan.longest_chunk}, max(1, tensors[0].shape[1]))"
+        return f"min({plan.longest_chunk}, max(1, length))"
     if plan.factorisation == "scan":
-        return "max(1, tensors[0].shape[1])"
-    return "1 << max(1, (tensors[0].shape[1] - 1).bit_length())" if rec.structure else "max(1, tensors[0].shape[1])"
+        return "max(1, length)"
+    return "1 << max(1, (length - 1).bit_length())" if rec.structure else "max(1, length)"
 
 
 def _reference_context(rec: Recurrence, ref: Reference) -> dict[str, Any]:

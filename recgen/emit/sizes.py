@@ -31,11 +31,11 @@ def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> l
     heads = any("H" in t.axes for t in tensors)
     if any(is_uniform(n) and n not in written_out and (heads or n.name) for n in below):
         used.add("h")  # what all heads share is still one value per head
-    lines = [f"{size} = {_extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
+    lines = [f"{size} = {extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
     if paired:
         lines.append(f"pair = torch.arange(K, dtype=torch.float64, device={like}.device) // 2")
     if "h" in used and heads:
-        lines.append(f"h = torch.arange({_extent('H', tensors)}, dtype={like}.dtype, device={like}.device)")
+        lines.append(f"h = torch.arange({extent('H', tensors)}, dtype={like}.dtype, device={like}.device)")
     elif "h" in used:  # a vector state has no heads, and one value for all channels
         lines.append(f"h = torch.zeros((), dtype={like}.dtype, device={like}.device)")
     return lines
@@ -48,7 +48,7 @@ def _widths_used(op: Op) -> tuple[sympy.Expr, ...]:
     return op.flatten.widths if isinstance(op, Unflatten) else ()
 
 
-def _extent(axis: str, tensors: Sequence[Tensor]) -> str:
+def extent(axis: str, tensors: Sequence[Tensor]) -> str:
     """The size of an axis, read off the first tensor that has it; counted from the end, so that it holds per token."""
     holder = next(t for t in tensors if axis in t.axes)
     return f"{holder.name}.shape[{holder.axes.index(axis) - len(holder.axes)}]"

@@ -45,6 +45,7 @@ MODULE_NAMES = frozenset(
     {
         *("torch", "triton", "tl", "nn", "math", "F", "np", "os", "sys"),
         *("SPEC", "SPEC_HASH", "RECGEN_VERSION", "INPUTS", "PARAMS", "STATE", "SCHEDULES", "State", "Operator"),
+        "OPS",
         *("operator", "naive", "parallel", "chunk", "recurrent", "step", "sample_inputs", "ctx", "offsets"),
         *("o", "t", "at", "row", "rows", "rows_here", "length", "size", "sizes", "half", "level", "siblings", "valid"),
         *("program", "tile", "head", "sequence", "sequences", "first", "feature", "channel", "chunks", "slot", "back"),

@@ -132,7 +132,7 @@ SHARED_MUTANTS = (
     _both("wrong default scale", "_check_scale", r"K ?\*\* ?-0\.5", "1.0"),
     _both("scale 0 taken for none given", "_check_scale", r"scale is None", "not scale"),
     _both("initial state ignored by every form", "_run", r"if initial_state is None:", "if True:"),
-    _both("every document starts from the first state", "_each_document", r"s\[n : n \+ 1\]", "s[:1]"),
+    _both("every document starts from the first state", "_each_document", r"slice\(n, n \+ 1\)", "slice(0, 1)"),
     _both("state in the dtype of the inputs", "_run", r"torch\.promote_types\(torch\.float32, (.*)\)$", r"\1"),
     _both("inputs changed in place", "_run", r"^(\s+)(size = .*)$", r"\1\2\n\1tensors[0].data.mul_(1.5)"),
 )

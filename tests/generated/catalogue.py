@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,7 @@ def load_file(path: Path, name: str | None = None) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name or f"generated_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # as an import has it: torch.compile and pickle look it up there
     spec.loader.exec_module(module)
     return module
 

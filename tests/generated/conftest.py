@@ -16,6 +16,14 @@ def dead_memory_is_nan() -> Iterator[None]:
     torch.set_deterministic_debug_mode("default")
 
 
+@pytest.fixture
+def nothing_compiled() -> Iterator[None]:
+    """Graphs of other tests are forgotten, before and after."""
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
 _CALL = InterpretedFunction.__call__
 _patched: set[object] = set()
 
