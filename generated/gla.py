@@ -1282,8 +1282,7 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
     grid = _Grid("fused", 0, offsets, q, v)
     batch, T, H, _ = q.shape
     V = v.shape[-1]
-    S_starts, S_end = S, torch.empty_like(S)
-
+    S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1311,7 +1310,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
     rows = batch * T
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts, S_end = S, torch.empty_like(S)
+    S_starts = S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
 
     if grid.split:
@@ -1330,7 +1329,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_part = S.new_empty(batch, T, H, K)
     d_q = torch.empty_like(q)

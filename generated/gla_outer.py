@@ -1752,8 +1752,7 @@ def _launch_recurrent(offsets, scale, q, k, v, g, r, S):
     grid = _Grid("fused", 0, offsets, q, v)
     batch, T, H, _ = q.shape
     V = v.shape[-1]
-    S_starts, S_end = S, torch.empty_like(S)
-
+    S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1783,7 +1782,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
     rows = batch * T
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts, S_end = S, torch.empty_like(S)
+    S_starts = S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
 
     if grid.split:
@@ -1803,7 +1802,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     if not grid.fits("_chunk_backward_reads"):
         d_log_decay_key_part = S.new_empty(batch, T, H, K)

@@ -1113,8 +1113,7 @@ def _launch_recurrent(offsets, scale, q, k, v, w, S):
     log_decay = -torch.exp(w.clamp(max=80))
     batch, T, H, _ = q.shape
     V = v.shape[-1]
-    S_starts, S_end = S, torch.empty_like(S)
-
+    S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1144,7 +1143,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
     rows = batch * T
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts, S_end = S, torch.empty_like(S)
+    S_starts = S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
 
     if grid.split:
@@ -1163,7 +1162,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], segments, H)
     d_q = torch.empty_like(q)

@@ -1058,8 +1058,7 @@ def _launch_recurrent(offsets, scale, q, k, v, S):
     log_decay = -torch.exp2(-8 * (h + 1) / H)
     batch, T, H, _ = q.shape
     V = v.shape[-1]
-    S_starts, S_end = S, torch.empty_like(S)
-
+    S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1089,7 +1088,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
     _, _, H, _ = q.shape
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts, S_end = S, torch.empty_like(S)
+    S_starts = S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
 
     if grid.split:
@@ -1108,7 +1107,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_q = torch.empty_like(q)
     grid.launch(

@@ -1004,9 +1004,8 @@ def _launch_recurrent(offsets, scale, q, k, v, S, z):
     grid = _Grid("fused", 0, offsets, q, v)
     batch, T, H, _ = q.shape
     V = v.shape[-1]
-    S_starts, S_end = S, torch.empty_like(S)
-    z_starts, z_end = z, torch.empty_like(z)
-
+    S_end = torch.empty_like(S)
+    z_end = torch.empty_like(z)
     o = v.new_empty(batch, T, H, V)
     n = S.new_empty(batch, T, H)
     grid.launch(
@@ -1045,8 +1044,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
     grid = _Grid(schedule, size, offsets, q, v)
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts, S_end = S, torch.empty_like(S)
-    z_starts, z_end = z, torch.empty_like(z)
+    S_starts = S
+    z_starts = z
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
     d_z_starts, d_z_end = d_z, torch.empty_like(d_z)
 
@@ -1065,8 +1064,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, S, S_end)
-        z_starts = grid.hand_over(z_ends, z, z_end)
+        S_starts = grid.hand_over(S_ends, S, torch.empty_like(S))
+        z_starts = grid.hand_over(z_ends, z, torch.empty_like(z))
 
     d_q = torch.empty_like(q)
     grid.launch(

@@ -1241,8 +1241,7 @@ def _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
     D = D.float()
     batch, T, H, _ = C.shape
     V = x.shape[-1]
-    S_starts, S_end = S, torch.empty_like(S)
-
+    S_end = torch.empty_like(S)
     o = x.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1276,7 +1275,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
     rows = batch * T
     segments = grid.segments
     products = _products((C, B, x))
-    S_starts, S_end = S, torch.empty_like(S)
+    S_starts = S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
 
     if grid.split:
@@ -1297,7 +1296,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
     d_C = torch.empty_like(C)

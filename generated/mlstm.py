@@ -1507,9 +1507,8 @@ def _launch_recurrent(offsets, scale, shift, maximum, q, k, v, i, f, S, z):
     grid = _Grid("fused", 0, offsets, q, v)
     batch, T, H, _ = q.shape
     V = v.shape[-1]
-    S_starts, S_end = S, torch.empty_like(S)
-    z_starts, z_end = z, torch.empty_like(z)
-
+    S_end = torch.empty_like(S)
+    z_end = torch.empty_like(z)
     o = v.new_empty(batch, T, H, V)
     n = S.new_empty(batch, T, H)
     grid.launch(
@@ -1554,8 +1553,8 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
     rows = batch * T
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts, S_end = S, torch.empty_like(S)
-    z_starts, z_end = z, torch.empty_like(z)
+    S_starts = S
+    z_starts = z
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
     d_z_starts, d_z_end = d_z, torch.empty_like(d_z)
 
@@ -1580,8 +1579,8 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
-        z_starts = grid.hand_over(z_ends, totals, z, z_end)
+        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
+        z_starts = grid.hand_over(z_ends, totals, z, torch.empty_like(z))
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
     d_q = torch.empty_like(q)

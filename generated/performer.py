@@ -1036,9 +1036,8 @@ def _launch_recurrent(offsets, scale, q, k, v, omega, S, z):
     omega = omega.float()
     batch, T, H, _ = query_features.shape
     V = v.shape[-1]
-    S_starts, S_end = S, torch.empty_like(S)
-    z_starts, z_end = z, torch.empty_like(z)
-
+    S_end = torch.empty_like(S)
+    z_end = torch.empty_like(z)
     o = v.new_empty(batch, T, H, V)
     n = S.new_empty(batch, T, H)
     grid.launch(
@@ -1082,8 +1081,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
     batch, T, H, M = query_features.shape
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts, S_end = S, torch.empty_like(S)
-    z_starts, z_end = z, torch.empty_like(z)
+    S_starts = S
+    z_starts = z
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
     d_z_starts, d_z_end = d_z, torch.empty_like(d_z)
 
@@ -1102,8 +1101,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, S, S_end)
-        z_starts = grid.hand_over(z_ends, z, z_end)
+        S_starts = grid.hand_over(S_ends, S, torch.empty_like(S))
+        z_starts = grid.hand_over(z_ends, z, torch.empty_like(z))
 
     d_query_features_rows = S.new_empty(batch, T, H, M)
     grid.launch(

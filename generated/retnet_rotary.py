@@ -1101,8 +1101,7 @@ def _launch_recurrent(offsets, scale, position, q, k, v, S):
     log_decay = torch.log1p(-torch.exp2(-h - 5))
     batch, T, H, _ = query_features.shape
     V = v.shape[-1]
-    S_starts, S_end = S, torch.empty_like(S)
-
+    S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1135,7 +1134,7 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
     batch, T, H, K = query_features.shape
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts, S_end = S, torch.empty_like(S)
+    S_starts = S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
 
     if grid.split:
@@ -1154,7 +1153,7 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_query_features_rows = S.new_empty(batch, T, H, K)
     grid.launch(

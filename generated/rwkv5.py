@@ -1286,8 +1286,7 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
     log_decay = -torch.exp(w.clamp(max=80))
     batch, T, H, _ = r.shape
     V = v.shape[-1]
-    S_starts, S_end = S, torch.empty_like(S)
-
+    S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1319,7 +1318,7 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
     rows = batch * T
     segments = grid.segments
     products = _products((r, k, v))
-    S_starts, S_end = S, torch.empty_like(S)
+    S_starts = S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
 
     if grid.split:
@@ -1338,7 +1337,7 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(segments, H, K)
     d_u_forward = S.new_empty(segments, H, K)

@@ -1469,8 +1469,7 @@ def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_
     log_decay = torch.cat((log_decay_real, log_decay_real), -1)
     batch, T, H, _ = query_features.shape
     V = x.shape[-1]
-    S_starts, S_end = S, torch.empty_like(S)
-
+    S_end = torch.empty_like(S)
     o = x.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1509,7 +1508,7 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
     rows = batch * T
     segments = grid.segments
     products = _products((x,))
-    S_starts, S_end = S, torch.empty_like(S)
+    S_starts = S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
 
     if grid.split:
@@ -1528,7 +1527,7 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(segments, H, M)
     d_query_features_rows = S.new_empty(batch, T, H, M)

@@ -47,6 +47,7 @@ def chunk_context(
     def setup(passes: Sequence[Launch], schedule: str, late: Sequence[Node] = ()) -> list[str]:
         """What the launches of a pass refer to."""
         shapes = launch_shapes(spec, home, plan.given)
+        cut = [*([] if total else [schedule]), "0" if "fused" in schedule else "size"]
         texts = [" ".join([*x.buffers, *x.pointers, *x.scalars, x.constants]) for x in passes]
         others = {
             "V": f"V = {shapes.value}",
@@ -56,7 +57,7 @@ def chunk_context(
         }
         return [
             *computed,
-            f"grid = _Grid({'' if total else f'{schedule}, '}{'0' if 'fused' in schedule else 'size'}, offsets, {', '.join(shapes.names)})",
+            f"grid = _Grid({', '.join([*cut, 'offsets', *shapes.names])})",
             *(f"{t.name} = {t.name}.float()" for t in spec.params),
             *size_setup(heads, tensors, home),
             *prologue,

@@ -19,7 +19,6 @@ from .sizes import size_setup
 from .torch_program import TorchText
 from .triton_lines import KernelText, kernel_text
 
-
 AHEAD = 2  # launches of the forward pass: one to find where segments start, or what they sum to, and one for outputs
 
 
@@ -115,9 +114,9 @@ def _context(text: KernelText) -> KernelContext:
 def _launch(text: KernelText, value: str, state: str, features: str) -> Launch:
     kernel = text.kernel
     buffers = [f"{s.name} = {_buffer(s, kernel, value, state, features)}" for s in kernel.stores]
-    sizes = {"m": features, "v": "V"}
+    sizes, own = {"m": features, "v": "V"}, f"grid.tiles('{kernel.name}', '{kernel.tile}')"
     buffers += [
-        f"{n.op.name}_edges = {state}.new_empty(rows // grid.tiles('{kernel.name}', '{kernel.tile}')[0] + segments, *{n.op.name}_starts.shape[1:])"
+        f"{n.op.name}_edges = {state}.new_empty(rows // {own}[0] + segments, *{n.op.name}_starts.shape[1:])"
         for n in kernel.stores_edges
     ]
     for c in kernel.sums:

@@ -92,7 +92,8 @@ def recurrent_kernel(
     ]
     context = KernelContext("_recurrent_forward", "", "v", False, arguments, before, inside, after, False)
     passed = [host_value(s) for s in scalars]
-    launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=passed, constants="" if rec.scans else ", chunked=False")
+    constants = "" if rec.scans else ", chunked=False"
+    launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=passed, constants=constants)
     return context, launch, helpers | text.helpers
 
 

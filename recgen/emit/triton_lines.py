@@ -157,7 +157,13 @@ class _Writer:
         if not axis:
             return f"tl.load({pointer} + start + at, mask=valid, other=0.0).to(tl.float32)"
         self.out.helpers.add("_load")
-        return f"_load({pointer} + start * {WIDTH[axis]}, at, {COLUMN[axis]}, valid, {COLUMN[axis]}_valid, {WIDTH[axis]})"
+        return f"_load({self._rows(pointer, axis)})"
+
+    @staticmethod
+    def _rows(pointer: str, axis: str) -> str:
+        """The arguments of a load or store of a chunk's rows."""
+        column, width = COLUMN[axis], WIDTH[axis]
+        return f"{pointer} + start * {width}, at, {column}, valid, {column}_valid, {width}"
 
     def _state_base(self, pointer: str, n: Node, where: str) -> str:
         return f"{pointer} + ({where} * H + head) * {' * '.join(WIDTH[a] for a in n.axes)}"
@@ -281,9 +287,7 @@ class _Writer:
         value = self.text.use(s.node)
         if axis:
             out.helpers.add("_store")
-            out.inside.append(
-                f"_store({s.name}_ptr + start * {WIDTH[axis]}, at, {COLUMN[axis]}, valid, {COLUMN[axis]}_valid, {WIDTH[axis]}, {value})"
-            )
+            out.inside.append(f"_store({self._rows(f'{s.name}_ptr', axis)}, {value})")
         elif s.kind == "partial":
             out.partial_rows = True
             out.inside.append(f"tl.store({s.name}_ptr + tile * rows * H + start + at, {value}, mask=valid)")

@@ -176,7 +176,7 @@ class TritonText:
     def _(self, op: Reduce, node: Node) -> str:
         inner = node.args[0]
         if isinstance(inner.op, Reduce) and inner not in self.names and not tile_axes(node, self.hidden):
-            return f"tl.sum({self.use(inner.args[0])})"  # of all axes at once: some targets do not compile the other way
+            return f"tl.sum({self.use(inner.args[0])})"  # some targets do not compile one axis after the other
         return f"tl.sum({self.use(node.args[0])}, {tile_axes(node.args[0], self.hidden).index(op.over)})"
 
     @_text.register

@@ -79,13 +79,14 @@ def fused(program: Program, adjoint: Program) -> tuple[Kernel, tuple[Kernel, ...
 
 
 def whole(backward: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
-    """One kernel for each two that walk the same way: where a tile has the whole state, they can share what they load."""
+    """One kernel for each two that walk the same way: where a tile has the whole state, they share what they load."""
     found = []
     for way, (name, purpose) in WHOLE.items():
         parts = [k for k in backward if k.reverse == way]
         if len(parts) < 2:
             continue
-        merged = {f: _union(getattr(k, f) for k in parts) for f in ("carries", "stores", "kept", "edges", "stores_edges")}
+        fields = ("carries", "stores", "kept", "edges", "stores_edges")
+        merged = {f: _union(getattr(k, f) for k in parts) for f in fields}
         ends = any(k.stores_ends for k in parts)
         found.append(Kernel(name, purpose, parts[0].tile, way, **merged, stores_ends=ends, whole=True))
     return tuple(found)

@@ -88,8 +88,8 @@ class Plan:
     `chunk_sizes` are the sizes a caller may ask for, `chunk_size` the default one, and `longest_chunk` bounds the chunk
     of the parallel form: 0 where nothing does. `alone`: the runs from nothing, forwards and backwards, of a scan's
     chunks or of the split schedule's segments. `whole`: one kernel for all backward kernels that walk the same way, for
-    widths at which one tile has the whole state. `sums`: the kernel that sums what is written where every token reads the
-    total, and `pairs` the parallel form's program.
+    widths at which one tile has the whole state. `sums`: the kernel that sums what is written where every token reads
+    the total, and `pairs` the parallel form's program.
     """
 
     program: Program

@@ -39,9 +39,8 @@ def scan(program: Program, adjoint: Program) -> tuple[tuple[Kernel, ...], Kernel
         again = [c for c in states if carries is gradients and c.start in needed]
         used = topological([*results, *_steps(again)], set(given))
         kept, edges = tuple(n for n in given if n in used), tuple(c.start for c in again)
-        return Kernel(
-            name, purpose, TILE, carries is gradients, carries, stores, kept, edges, stores_ends=bool(stores), alone=not stores
-        )
+        ends = bool(stores)
+        return Kernel(name, purpose, TILE, carries is gradients, carries, stores, kept, edges, (), ends, alone=not ends)
 
     stores, epilogue = _results(adjoint, given)
     alone = (

@@ -33,7 +33,8 @@ def survivors(path: Path, target: str, width: int) -> dict[str, list[Config]]:
     """The survivors of every kernel, found in processes of their own. Empty where some kernel has none."""
     fatal: list[str] = []
     while True:
-        command = [sys.executable, "-m", "recgen.verify.tiles", str(path), "--target", target, "--width", str(width), "--inside"]
+        command = [sys.executable, "-m", "recgen.verify.tiles", str(path), "--inside"]
+        command += ["--target", target, "--width", str(width)]
         environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
         done = subprocess.run(
             [*command, *(f"--without={f}" for f in fatal)], capture_output=True, text=True, env=environment
