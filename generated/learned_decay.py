@@ -500,7 +500,7 @@ def _chunk_backward_key(
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        d_chunk_decay = tl.sum(tl.sum(d_S * S, 0), 0)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
@@ -522,7 +522,7 @@ def _chunk_backward_key(
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_log_decay_reverse += (
-            tl.sum(rows_later * d_suffix, 0) + rows_total * d_total + tl.sum(tl.sum(rows_between * d_between, 1), 0)
+            tl.sum(rows_later * d_suffix, 0) + rows_total * d_total + tl.sum(rows_between * d_between)
         )
         _store(d_k_ptr, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay + d_S_read

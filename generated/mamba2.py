@@ -591,7 +591,7 @@ def _chunk_backward_key(
         d_suffix = decay_to_end * d_decay_to_end
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        d_chunk_decay = tl.sum(tl.sum(d_S * S, 0), 0)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
         d_total = chunk_decay * d_chunk_decay
         between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)

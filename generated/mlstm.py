@@ -745,8 +745,9 @@ def _chunk_backward_key(
         d_suffix = decay_to_end * d_decay_to_end
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
-        d_chunk_decay = tl.sum(tl.sum(d_S * S, 0), 0) + tl.sum(d_z * z, 0)
+        d_chunk_decay = tl.sum(d_S * S) + tl.sum(
+            d_z * z, 0
+        )  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
         d_total = chunk_decay * d_chunk_decay
         between = _tile_between(log_decay, row)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
