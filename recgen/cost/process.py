@@ -28,7 +28,7 @@ class Worker:
         path = os.pathsep.join(p for p in sys.path if p)
         settled = {**kept, **_ALONE, "PYTHONPATH": path, **(env or {})}
         self._module = module
-        self._errors = tempfile.TemporaryFile("w+", errors="replace")
+        self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115, closed when the block is left
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,

@@ -47,7 +47,7 @@ TARGETS: Mapping[str, Target] = {
 @dataclass
 class Kernel:
     """One compiled variant, or one that failed with `error`. registers and spill (bytes per thread) are -1 where the
-    target's tools do not tell."""
+    target's tools do not tell; programs are those of all launches, grid is that of the last."""
     name: str
     hash: str
     warps: int
@@ -56,6 +56,7 @@ class Kernel:
     registers: int = -1
     spill: int = -1
     launches: int = 0
+    programs: int = 0
     grid: tuple[int, int, int] = (0, 0, 0)
     error: str = ""
     files: dict[str, Path] = field(default_factory=dict)

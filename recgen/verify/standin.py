@@ -68,6 +68,7 @@ class StandIn:
             kernels = driver.active.compiled.kernels  # of the block that is open now
             kernel = kernels.setdefault(metadata.hash, replace(loaded[metadata.hash]))
             kernel.launches += 1
+            kernel.programs += grid_x * grid_y * grid_z
             kernel.grid = (grid_x, grid_y, grid_z)
         return launch
 
@@ -104,8 +105,8 @@ def triton_version() -> tuple[int, int]:
 
 @contextlib.contextmanager
 def linker(target: Target) -> Iterator[None]:
-    """Before 3.5, Triton finishes an AMD binary with ROCm's linker, which it does not come with. Nothing is run here, so
-    the unlinked object will do: it is handed on as it is, unless a linker is named already."""
+    """Before 3.5, Triton finishes an AMD binary with ROCm's linker, which it does not come with. Nothing is run here,
+    so the unlinked object will do: it is handed on as it is, unless a linker is named already."""
     variable = "TRITON_HIP_LLD_PATH"
     if target.backend != "hip" or triton_version() >= (3, 5) or variable in os.environ:
         yield
