@@ -4,7 +4,8 @@ imported for its interpreter.
     with compiler() as worker:
         result = worker.ask(asdict(Job(path, "chunk", "sm_90")))
 
-A result says `error` (text, or null where everything compiled), `seconds`, and of each kernel, in order of launch:
+A result says `error` (text, or null where everything compiled), `seconds`, Triton's version as `triton`, and of each
+kernel, in order of launch:
 
     name, hash, error, launches, programs, grid, warps, stages, registers, spill, shared
     on, off, instructions    its matrix products: see products.py
@@ -22,6 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +61,8 @@ def compile_job(job: Job, save: Path | None = None, disassemble: bool = True) ->
     if save is not None:
         _save(compiled, save)
     problem = problem or next((f"{k['name']}: {k['error']}" for k in kernels if k["error"]), None)
-    return {"error": problem and problem[:2000], "seconds": time.perf_counter() - begin, "kernels": kernels}
+    seconds = time.perf_counter() - begin
+    return {"error": problem and problem[:2000], "seconds": seconds, "triton": version("triton"), "kernels": kernels}
 
 
 def _facts(kernel: Kernel, passes: list[str], disassemble: bool) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -23,9 +24,12 @@ class Worker:
             worker.ask({...})
     """
 
-    def __init__(self, module: str, *, interpret: bool, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, module: str, *, interpret: bool, env: Mapping[str, str] | None = None, first: Path | None = None
+    ) -> None:
+        """`first` is a folder whose packages the process finds before all others."""
         kept = {name: text for name, text in os.environ.items() if name != "TRITON_INTERPRET"}
-        path = os.pathsep.join(p for p in sys.path if p)
+        path = os.pathsep.join(str(p) for p in (first, *sys.path) if p)
         settled = {**kept, **_ALONE, "PYTHONPATH": path, **(env or {})}
         self._module = module
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115, closed when the block is left

@@ -130,7 +130,7 @@ class _Meter:
         self.counts = counts
         self.kernel = ""
         self.now = Counts()  # of the kernel that runs
-        self.loads: Counter[int] = Counter()  # line of the kernel → loads of this program
+        self.loads: Counter[int] = Counter()  # place in the kernel → loads of this program
 
     def launch(self, original: Method) -> Method:
         def launched(executor: Any, *arguments: Any, **options: Any) -> Any:
@@ -159,17 +159,17 @@ class _Meter:
     def load(self, original: Method) -> Method:
         def loaded(builder: Any, pointers: Any, mask: Any, *rest: Any) -> Any:
             self.now.loaded += _bytes(pointers, mask)
-            self.loads[self._line()] += 1
+            self.loads[self._place()] += 1
             return original(builder, pointers, mask, *rest)
 
         return loaded
 
-    def _line(self) -> int:
-        """The line of the kernel that is being interpreted."""
+    def _place(self) -> int:
+        """The instruction of the kernel that is being interpreted."""
         frame = sys._getframe(2)
         while frame is not None and frame.f_code.co_name != self.kernel:
             frame = frame.f_back
-        return frame.f_lineno if frame is not None else 0
+        return frame.f_lasti if frame is not None else 0
 
     def store(self, original: Method) -> Method:
         def stored(builder: Any, pointers: Any, value: Any, mask: Any, *rest: Any) -> Any:

@@ -10,9 +10,9 @@ import typer
 from typer.testing import Result
 
 import recgen
-from recgen.cli import app, bench, check, demo, explain, families, generate, verify
+from recgen.cli import app, bench, check, compile, demo, explain, families, generate, verify
 
-COMMANDS = [generate, check, explain, verify, bench, demo, families]
+COMMANDS = [generate, check, explain, verify, compile, bench, demo, families]
 Command = Callable[..., Result]
 
 
