@@ -68,7 +68,10 @@ def test_a_kernel_is_shown_once_and_counted_in_every_form(monkeypatch: pytest.Mo
     [
         ({"spill": 12}, "sm_90: _forward (fused, width 64) spills 12 bytes per thread"),
         ({"off": 3, "on": 1}, "has 3 of 4 matrix products off the tensor cores"),
-        ({"shared": 300_000, "error": "OutOfResources: x"}, "needs 300,000 bytes of shared memory, and there are 232,"),
+        (
+            {"shared": 300_000, "error": "OutOfResources: x"},
+            "needs 300,000 bytes of shared memory, and there are 232,448",
+        ),
         ({"error": "CompilationError: at 3:4\n  why"}, "does not compile: CompilationError: at 3:4 why"),
         ({"narrow": ["%3 = arith.muli"]}, "multiplies in 32 bits for an address: %3 = arith.muli"),
     ],
