@@ -17,6 +17,8 @@ NAME = "compile"
 HELP = "Compile every kernel for GPUs that are not here; say what each takes, and what it would cost by a model."
 EXAMPLE = "recgen compile gla --target sm_90,gfx942 --width 64,128"
 
+CHANNELS = 4096  # most channels of a vector state that are compiled and counted; its kernels take any number
+
 
 class Dtype(StrEnum):
     bfloat16 = "bfloat16"
@@ -33,7 +35,7 @@ def run(
     dtype: Annotated[Dtype, typer.Option(help="The dtype of the inputs.")] = Dtype.bfloat16,
     schedule: Annotated[
         str | None,
-        typer.Option(metavar="NAME,…", help="Only these schedules of the chunk form [default: all, and recurrent]."),
+        typer.Option(metavar="NAME,…", help="Only these schedules; else all, and the recurrent form."),
     ] = None,
     save: Annotated[
         Path | None,
@@ -83,10 +85,10 @@ def _targets(text: str) -> tuple[str, ...]:
 
 
 def _widths(text: str, module: ModuleType, operator: str) -> tuple[int, ...]:
-    most = module.MAX_WIDTH
+    most = getattr(module, "MAX_WIDTH", CHANNELS)
     for part in (parts := _parts(text)):
         if not part.isdecimal() or not 1 <= int(part) <= most:
-            reason = f"{part!r} is not a width; the kernels of {operator} take whole numbers from 1 to {most}"
+            reason = f"{part!r} is not a width; for {operator} it is a whole number from 1 to {most}"
             raise typer.BadParameter(reason, param_hint="--width")
     return tuple(dict.fromkeys(map(int, parts)))
 

@@ -88,10 +88,11 @@ class Request:
 
 @dataclass
 class Findings:
-    """What the two processes have found."""
+    """What the two processes have found. uncounted: why the interpreter could not run a form."""
 
     compiled: dict[tuple[str, Form], Result] = field(default_factory=dict)
     counted: dict[Form, dict[str, Line]] = field(default_factory=dict)
+    uncounted: dict[Form, str] = field(default_factory=dict)
 
 
 def gather(request: Request, progress: Advance) -> Findings:
@@ -125,6 +126,9 @@ def _count(request: Request, findings: Findings, advance: Callable[[str], None])
         for form in request.forms:
             answer = worker.ask({"job": asdict(request.job(form)), "lengths": request.lengths})
             findings.counted[form] = {
-                name: Line(Counts(**line["fixed"]), Counts(**line["per_token"])) for name, line in answer.items()
+                name: Line(Counts(**line["fixed"]), Counts(**line["per_token"]))
+                for name, line in answer["lines"].items()
             }
+            if answer["error"]:
+                findings.uncounted[form] = answer["error"]
             advance(f"counted {form}")

@@ -72,7 +72,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a target's table. The last three are None where the kernel could not be compiled.
+    """One line of a target's table. The last three are None where the kernel could not be compiled or counted.
 
     bytes_per_token  loaded and stored, of one sequence and head
     seconds          modelled, at the first of SHAPES
@@ -90,7 +90,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Total:
-    """Forward and backward of one form, modelled, and the floor; no seconds where a kernel could not be compiled."""
+    """Forward and backward of one form, modelled, and the floor; no seconds where a kernel is not known in full."""
 
     target: str
     form: str
@@ -102,7 +102,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found. `faults` are sentences that begin with the target and the kernel."""
+    """What was found. `faults` are sentences that begin with the target and the kernel; `notes` say what is missing."""
 
     name: str
     dtype: str
@@ -111,6 +111,7 @@ class Report:
     rows: tuple[Row, ...]
     totals: tuple[Total, ...]
     faults: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -141,7 +142,8 @@ def inspect(request: Request, progress: Advance = lambda done, steps, text: None
             for kernel in fresh:
                 faults += [f"{target}: {kernel.name} ({form}) {text}" for text in kernel.faults(target, request.dtype)]
                 seen |= set(kernel.hashes)
-    found = (tuple(rows), tuple(totals), tuple(faults))
+    notes = tuple(f"{form} is not counted: {reason}" for form, reason in findings.uncounted.items())
+    found = (tuple(rows), tuple(totals), tuple(faults), notes)
     return Report(request.name, request.dtype, request.targets, request.keys, *found)
 
 
@@ -151,9 +153,9 @@ def _kernels(compiled: list[dict[str, Any]]) -> list[Kernel]:
 
 
 def _row(request: Request, target: str, form: Form, kernel: Kernel, lines: dict[str, Line]) -> Row:
-    if kernel.error:
+    line = lines.get(kernel.name)
+    if kernel.error or line is None:
         return Row(target, form.name, form.width, kernel, None, None, None)
-    line = lines[kernel.name]
     same = round(line.at(request.lengths[1]).programs) == kernel.programs
     seconds = _seconds(kernel, line, SHAPES[0], request.dtype, target)
     return Row(target, form.name, form.width, kernel, line.per_token.moved, seconds, same)
@@ -172,7 +174,7 @@ def _totals(
         once = bytes_once(request.about, shape, request.keys[form.width], form.width, request.dtype)
         floor = floor_seconds(once, DEVICES[target])
         seconds = None
-        if kernels and not any(kernel.error for kernel in kernels):
+        if kernels and all(kernel.name in lines and not kernel.error for kernel in kernels):
             seconds = sum(_seconds(kernel, lines[kernel.name], shape, request.dtype, target) for kernel in kernels)
         yield Total(target, form.name, form.width, shape, seconds, floor)
 

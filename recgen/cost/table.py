@@ -35,7 +35,7 @@ def _kernel(row: Row) -> tuple[str, ...]:
         return (name, row.form, str(row.width), *["–"] * 6, str(kernel.launches), "–", "fails")
     moved = "–" if row.bytes_per_token is None else f"{'' if row.same_programs else '~'}{row.bytes_per_token:,.0f}"
     numbers = (known(kernel.registers), known(kernel.spill), f"{kernel.shared:,}", str(kernel.warps))
-    time = "fails" if row.seconds is None else duration(row.seconds)
+    time = "fails" if kernel.error else _time(row.seconds)
     tensor = _instructions(kernel.instructions)
     return (name, row.form, str(row.width), *numbers, tensor, str(kernel.off), str(kernel.launches), moved, time)
 
@@ -47,10 +47,8 @@ def _instructions(found: dict[str, int] | None) -> str:
 
 
 def _total(total: Total) -> tuple[str, ...]:
-    time, ratio = ("fails", "") if total.seconds is None else (
-        duration(total.seconds), f"{total.seconds / total.floor:.1f}"
-    )  # fmt: skip
-    return total.form, str(total.width), str(total.shape), time, duration(total.floor), ratio
+    ratio = "–" if total.seconds is None else f"{total.seconds / total.floor:.1f}"
+    return total.form, str(total.width), str(total.shape), _time(total.seconds), duration(total.floor), ratio
 
 
 def _ending(report: Report) -> Iterator[str]:
@@ -62,8 +60,13 @@ def _ending(report: Report) -> Iterator[str]:
     yield "off      matrix products off the tensor cores"
     yield "B/token  bytes loaded and stored per token and head, counted in Triton's interpreter"
     yield f"time     a model, not a measurement: {SHAPES[0]}"
+    yield from report.notes
     for fault in report.faults:
         yield f"FAULT {fault}"
+
+
+def _time(seconds: float | None) -> str:
+    return "–" if seconds is None else duration(seconds)
 
 
 def known(number: int) -> str:

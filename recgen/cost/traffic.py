@@ -224,12 +224,15 @@ def _bytes(pointers: Any, mask: Any) -> int:
 
 
 def main() -> None:
-    """Answer tasks {job, lengths} with {kernel: {fixed, per_token}}."""
+    """Answer tasks {job, lengths} with {error, lines: {kernel: {fixed, per_token}}}."""
     np.seterr(all="ignore")  # values mean nothing here
 
     def answer(task: dict[str, Any]) -> dict[str, Any]:
-        found = lines(Job(**task["job"]), tuple(task["lengths"]))
-        return {name: asdict(line) for name, line in found.items()}
+        try:
+            found = lines(Job(**task["job"]), tuple(task["lengths"]))
+        except Exception as problem:  # what the interpreter cannot run may still compile
+            return {"error": f"{type(problem).__name__}: {problem}"[:300], "lines": {}}
+        return {"error": None, "lines": {name: asdict(line) for name, line in found.items()}}
 
     serve(answer)
 

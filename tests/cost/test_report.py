@@ -92,6 +92,18 @@ def test_a_form_that_fails_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "fails" in render(found)
 
 
+def test_what_the_interpreter_cannot_run_is_compiled_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gather(request: Request, progress: object) -> Findings:
+        (form,) = request.forms
+        compiled_once = {("sm_90", form): {"error": None, "kernels": [compiled("_forward")]}}
+        return Findings(compiled_once, {form: {}}, {form: "InterpreterError: why"})
+
+    monkeypatch.setattr(reports, "gather", gather)
+    found = inspect(Request("simple_gla", SIMPLE, ("sm_90",), schedules=("fused",)))
+    assert found.ok and found.rows[0].seconds is None and found.totals[0].seconds is None
+    assert "fused, width 64 is not counted: InterpreterError: why" in render(found)
+
+
 def test_a_call_that_is_refused_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     found = report(monkeypatch, error="ValueError: no", schedules=("fused",))
     assert found.faults == ("sm_90: fused, width 64 cannot be called: ValueError: no",)

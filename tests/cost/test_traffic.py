@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import triton
 import triton.language as tl
 
 from recgen.cost.jobs import Job
+from recgen.cost.process import Worker
 from recgen.cost.traffic import SPECIAL_LANES, Counts, Line, counting, lines
 
 pytestmark = pytest.mark.interpreter
@@ -101,3 +103,9 @@ def test_the_recurrent_form_turns_once_per_token() -> None:
     job = Job(str(ROOT / "generated" / "simple_gla.py"), "recurrent", K=16, V=16)
     found = lines(job, (64, 128))["_recurrent_forward"]
     assert found.per_token.turns == 1 and found.per_token.products == 0
+
+
+def test_what_cannot_be_interpreted_is_an_answer() -> None:
+    task = {"job": asdict(Job("/nowhere.py", "chunk")), "lengths": (64, 128)}
+    with Worker("recgen.cost.traffic", interpret=True) as worker:
+        assert worker.ask(task) == {"error": "ImportError: no Python module at /nowhere.py", "lines": {}}
