@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet $(PIP_ARGS) --constraint constraints.txt
 
-.PHONY: demo test compile gpu generate docs check lint clean
+.PHONY: demo test compile compile-versions gpu generate docs check lint clean
 .DEFAULT_GOAL := test
 
 demo: $(INSTALLED)  ## generate, verify and train on real text; writes demo.html
@@ -26,6 +26,9 @@ test: $(INSTALLED)  ## the whole suite, with a sample of what make compile compi
 
 compile: $(INSTALLED)  ## every kernel at every width and dtype, for GPUs that are not here
 	OMP_NUM_THREADS=1 RECGEN_OFFLINE=all $(BIN)/python -m pytest -m offline
+
+compile-versions: $(INSTALLED)  ## some operators with every minor version of Triton, installed in build/triton
+	OMP_NUM_THREADS=1 $(BIN)/python -m recgen.cost.versions
 
 gpu: $(INSTALLED)  ## what is in generated/, checked and timed on this machine's GPU; writes gpu/gpu.json and gpu/gpu.md
 	$(BIN)/recgen gpu --modules generated --out gpu

@@ -643,7 +643,7 @@ def _chunk_backward_key(
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_log_decay_reverse += (
-            tl.sum(rows_later * d_suffix, 0) + rows_total * d_total + tl.sum(tl.sum(rows_between * d_between, 1), 0)
+            tl.sum(rows_later * d_suffix, 0) + rows_total * d_total + tl.sum(rows_between * d_between)
         )
         d_S = d_S * chunk_decay + d_S_read
     tl.store(d_log_decay_reverse_ptr + ((tile * segments + segment) * H + head) + tl.arange(0, 1), d_log_decay_reverse)
@@ -813,7 +813,7 @@ def _chunk_backward_writes(
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_log_decay_reverse += (
-            tl.sum(rows_later * d_suffix, 0) + rows_total * d_total + tl.sum(tl.sum(rows_between * d_between, 1), 0)
+            tl.sum(rows_later * d_suffix, 0) + rows_total * d_total + tl.sum(rows_between * d_between)
         )
         d_S = d_S * chunk_decay + d_S_read
     tl.store(d_log_decay_reverse_ptr + ((tile * segments + segment) * H + head) + tl.arange(0, 1), d_log_decay_reverse)

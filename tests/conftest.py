@@ -2,7 +2,7 @@
 
 Triton reads TRITON_INTERPRET when it is imported, so it is set here, before anything imports torch or Triton: every
 kernel that a test launches runs in Triton's interpreter, on CPU tensors. Compiling kernels for real targets needs a
-process without it: `tests/generated/offline_worker.py` runs in processes of its own.
+process without it: `recgen.cost.compile` runs in processes of its own.
 """
 from __future__ import annotations
 

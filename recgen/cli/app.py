@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 import recgen
-from recgen.cli import bench, check, demo, explain, families, generate, gpu, verify
+from recgen.cli import bench, check, compile, demo, explain, families, generate, gpu, verify
 from recgen.cli.common import BAD_INPUT, CHECK_FAILED, complain
 from recgen.errors import ProofError, SpecError
 
@@ -41,7 +41,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (generate, check, explain, verify, bench, gpu, demo, families):
+for command in (generate, check, explain, verify, compile, bench, gpu, demo, families):
     app.command(command.NAME, help=command.HELP, epilog=f"Example: [bold]{command.EXAMPLE}[/bold]")(command.run)
 
 

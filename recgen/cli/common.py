@@ -1,10 +1,14 @@
-"""What the commands share: reading specs, and saying what went wrong."""
+"""What the commands share: reading specs, showing how far the work is, and saying what went wrong."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from recgen.errors import Problem, SpecError
 
@@ -20,6 +24,10 @@ SpecArgument = Annotated[
 SpecArguments = Annotated[
     list[str], typer.Argument(metavar="SPEC", help="Paths of YAML files, or names of catalogue operators.")
 ]
+
+
+class Advance(Protocol):
+    def __call__(self, done: int, total: int, text: str) -> None: ...
 
 
 def complain(message: str) -> None:
@@ -41,3 +49,18 @@ def read_all(specs: list[str]) -> list[Spec]:
     if problems:
         raise SpecError(problems)
     return read
+
+
+@contextmanager
+def progress_bar(name: str) -> Iterator[Advance]:
+    """A bar on stderr while the block runs, where a person is looking."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.fields[name]}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    words = TextColumn("{task.description}", markup=False)
+    with Progress(*columns, words, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("compiling", total=None, name=name)
+
+        def advance(done: int, total: int, text: str) -> None:
+            bar.update(task, completed=done, total=total, description=text)
+
+        yield advance

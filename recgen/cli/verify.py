@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from recgen.cli.common import CHECK_FAILED, SpecArguments, read_all
+from recgen.cli.common import CHECK_FAILED, SpecArguments, progress_bar, read_all
 
 if TYPE_CHECKING:
     from recgen.spec import Spec
@@ -29,10 +25,6 @@ class Form(StrEnum):
     operator = "operator"
 
 
-class Advance(Protocol):
-    def __call__(self, done: int, total: int, text: str) -> None: ...
-
-
 def run(
     specs: SpecArguments,
     form: Annotated[list[Form] | None, typer.Option(help="Verify this form; may be repeated [default: all].")] = None,
@@ -47,7 +39,7 @@ def run(
         _need(spec, forms or [])
     failed = False
     for spec in read:
-        with _progress(spec.name) as advance:
+        with progress_bar(spec.name) as advance:
             report = verify_spec(spec, forms=forms, examples=examples, seed=seed, progress=advance)
         typer.echo(report.render())
         failed |= not report.ok
@@ -63,18 +55,3 @@ def _need(spec: Spec, forms: list[str]) -> None:
     for form in forms:
         if not hasattr(module, form):
             raise typer.BadParameter(f"{spec.name} has no form {form!r}", param_hint="--form")
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Advance]:
-    """A bar on stderr while the block runs, where a person is looking."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.fields[name]}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    words = TextColumn("{task.description}", markup=False)
-    with Progress(*columns, words, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("compiling", total=None, name=name)
-
-        def advance(done: int, total: int, text: str) -> None:
-            bar.update(task, completed=done, total=total, description=text)
-
-        yield advance

@@ -168,16 +168,34 @@ class TritonText:
         if len(a) == 2 and len(b) == 2:
             self.helpers.add("_dot")
             return _dot(x, a, y, b, op.over)
-        axes = [axis for axis in "timv" if axis in {*a, *b}]
-        product = f"{operand(broadcast(x, a, axes))} * {operand(broadcast(y, b, axes))}"
+        product, axes = self._product(node)
         return f"tl.sum({product}, {axes.index(op.over)})"
+
+    def _product(self, node: Node) -> tuple[str, list[str]]:
+        """What a contraction that is no matrix product sums, and its axes."""
+        a, b = (tile_axes(n, self.hidden) for n in node.args)
+        x, y = map(self.use, node.args)
+        axes = [axis for axis in "timv" if axis in {*a, *b}]
+        return f"{operand(broadcast(x, a, axes))} * {operand(broadcast(y, b, axes))}", axes
 
     @_text.register
     def _(self, op: Reduce, node: Node) -> str:
-        inner = node.args[0]
-        if isinstance(inner.op, Reduce) and inner not in self.names and not tile_axes(node, self.hidden):
-            return f"tl.sum({self.use(inner.args[0])})"  # some targets do not compile one axis after the other
+        whole = self._whole(node.args[0])
+        if whole:
+            return f"tl.sum({whole})"
         return f"tl.sum({self.use(node.args[0])}, {tile_axes(node.args[0], self.hidden).index(op.over)})"
+
+    def _whole(self, node: Node) -> str:
+        """The tile that is summed to this row or column on the way to one number, or nothing.
+
+        One sum over all of it says the same, and Triton 3.6 does not compile the sum of a sum of what comes out of a
+        matrix product for sm_100.
+        """
+        if node in self.names or len(tile_axes(node, self.hidden)) != 1:
+            return ""
+        if isinstance(node.op, Contract):
+            return self._product(node)[0]
+        return self.use(node.args[0]) if isinstance(node.op, Reduce) else ""
 
     @_text.register
     def _(self, op: Accumulate, node: Node) -> str:
@@ -186,7 +204,10 @@ class TritonText:
         text = self.use(arg)
         if arg.level == "token" and axes:
             text = f"tl.where({inside(axes)}, {text}, 0.0)"
-        return f"tl.sum({text}, {axes.index('t')})" if "t" in axes else text
+        if "t" not in axes:
+            return text
+        whole = self._whole(arg) if arg.level == "chunk" else ""
+        return f"tl.sum({whole})" if whole else f"tl.sum({text}, {axes.index('t')})"
 
 
 def zero_when_padded(node: Node) -> bool:

@@ -26,7 +26,7 @@ from recgen.spec import Spec
 
 SEAL = "# recgen cache, sha256 of the lines above: "
 SHAPING = ("sympy", "jinja2", "ruff")  # packages whose version can show in an emitted text
-APART = {"bench", "cli", "demo", "loader", "verify"}  # folders of recgen that no emitted text depends on
+APART = {"bench", "cli", "cost", "demo", "loader", "verify"}  # folders of recgen that no emitted text depends on
 
 
 def key(spec: Spec) -> str:

@@ -8,19 +8,18 @@
 Inside the block a stand-in Triton driver is active: a launch compiles its kernel for the target, machine code included,
 is written down, and does nothing. The operator's own results are therefore meaningless. A kernel that does not compile
 raises Triton's error; one that needs more shared memory than the target has raises `OutOfResources`, as on the chip.
+With `keep_going` such a kernel is written down with its error instead, and what comes after it is launched too.
 
-The process must have been started without TRITON_INTERPRET, which Triton reads when it is imported.
+The process must have been started without TRITON_INTERPRET, which Triton reads when it is imported. Any Triton from
+3.3 on will do: `make compile-versions` tries one of each minor version.
 """
 from __future__ import annotations
 
 import contextlib
-import re
-import subprocess
-import tempfile
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 
@@ -47,7 +46,8 @@ TARGETS: Mapping[str, Target] = {
 
 @dataclass
 class Kernel:
-    """One compiled variant. registers and spill (bytes per thread) are -1 where the target's tools do not tell."""
+    """One compiled variant, or one that failed with `error`. registers and spill (bytes per thread) are -1 where the
+    target's tools do not tell; programs are those of all launches, grid is that of the last."""
     name: str
     hash: str
     warps: int
@@ -56,7 +56,9 @@ class Kernel:
     registers: int = -1
     spill: int = -1
     launches: int = 0
+    programs: int = 0
     grid: tuple[int, int, int] = (0, 0, 0)
+    error: str = ""
     files: dict[str, Path] = field(default_factory=dict)
 
     def text(self, stage: str) -> str:
@@ -85,141 +87,58 @@ class Compiled:
 
 
 @contextlib.contextmanager
-def offline(target: str, *, resources: bool = True) -> Iterator[Compiled]:
+def offline(target: str, *, resources: bool = True, keep_going: bool = False) -> Iterator[Compiled]:
     """Make the stand-in driver for `target` (a name in TARGETS) active, and hand out the record of its launches.
 
     resources: read registers and spills out of each binary (some 50 ms per kernel).
+    keep_going: a kernel that fails is recorded with its error and does not end the block.
     Raises KeyError for an unknown target, RuntimeError when Triton was imported for its interpreter.
     """
-    import triton
     from triton.runtime import driver
-    if triton.knobs.runtime.interpret:
+    from triton.runtime.jit import JITFunction
+
+    from .standin import StandIn, linker
+
+    if _interprets():
         raise RuntimeError("offline compilation needs a process without TRITON_INTERPRET")
     compiled = Compiled(TARGETS[target])
-    previous = getattr(driver, "_active", None)
-    driver.set_active(_StandIn(compiled, resources))
-    hooks = triton.knobs.runtime.kernel_load_end_hook
-    hooks.add(_note_files)
+    place = "_active" if hasattr(driver, "_active") else "active"  # the latter up to Triton 3.4
+    previous, run = getattr(driver, place), JITFunction.run
+    setattr(driver, place, StandIn(compiled, resources))
+    if keep_going:
+        JITFunction.run = _recording_errors(run, compiled)
     try:
-        yield compiled
+        with linker(compiled.target):
+            yield compiled
     finally:
-        hooks.remove(_note_files)
-        driver.set_active(previous)
+        JITFunction.run = run
+        setattr(driver, place, previous)
 
 
-def _note_files(module: Any, function: Any, name: str, metadata_group: Mapping[str, str], hash: str) -> None:
-    files = {Path(path).suffix[1:]: Path(path) for path in metadata_group.values()}
-    _loaded[hash].files.update(files)
-
-
-_loaded: dict[str, Kernel] = {}
-"""Every kernel that this process has compiled. Triton keeps them too: a later block launches them without loading."""
-
-
-class _StandIn:
-    """Answers what Triton's runtime asks of a driver; loads and launches nothing.
-
-    Triton keeps compiled kernels per device number, so each target has a number of its own.
-    """
-
-    def __init__(self, compiled: Compiled, resources: bool) -> None:
-        self.compiled = compiled
-        self.utils = _Utilities(compiled, resources)
-
-    @staticmethod
-    def is_active() -> bool:
-        return True
-
-    def get_current_target(self) -> Any:
-        from triton.backends.compiler import GPUTarget
-        target = self.compiled.target
-        return GPUTarget(target.backend, target.arch, target.warp)
-
-    def get_current_device(self) -> int:
-        return self.compiled.target.device
-
-    def set_current_device(self, device: int) -> None:
-        pass
-
-    def get_current_stream(self, device: int | None = None) -> int:
-        return 0
-
-    def get_active_torch_device(self) -> Any:
-        import torch
-        return torch.device("cpu")
-
-    def get_device_interface(self) -> ModuleType:
-        import torch
-        return torch.cuda
-
-    def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
-        arch = self.compiled.target.arch
-        return divmod(arch, 10) if isinstance(arch, int) else (9, 4)
-
-    def map_python_to_cpp_type(self, type_name: str) -> str:
-        return type_name
-
-    def launcher_cls(self, src: Any, metadata: Any) -> Any:
-        blank = Kernel(metadata.name, metadata.hash, metadata.num_warps, metadata.num_stages, metadata.shared)
-        _loaded[metadata.hash] = blank
-
-        def launch(grid_x: int, grid_y: int, grid_z: int, *_: Any) -> None:
-            from triton.runtime import driver
-            kernels = driver.active.compiled.kernels  # of the block that is open now
-            kernel = kernels.setdefault(metadata.hash, replace(_loaded[metadata.hash]))
-            kernel.launches += 1
-            kernel.grid = (grid_x, grid_y, grid_z)
-        return launch
-
-
-class _Utilities:
-    def __init__(self, compiled: Compiled, resources: bool) -> None:
-        self.compiled = compiled
-        self.resources = resources
-
-    def get_device_properties(self, device: int) -> dict[str, int]:
-        target = self.compiled.target
-        return {"max_shared_mem": target.shared, "multiprocessor_count": 132, "warpSize": target.warp,
-                "max_num_regs": 65536, "sm_clock_rate": 1_000_000, "mem_clock_rate": 1_000_000, "mem_bus_width": 4096}
-
-    def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[int, int, int, int, int]:
-        """module, function, registers, spills, most threads per program."""
-        kernel = list(_loaded.values())[-1]
-        if self.resources:
-            read = _nvidia_resources if self.compiled.target.backend == "cuda" else _amd_resources
-            kernel.registers, kernel.spill = read(binary)
-        return 1, 1, max(kernel.registers, 0), max(kernel.spill, 0), 1024
-
-    def unload_module(self, module: int) -> None:
-        pass
-
-
-def _nvidia_resources(binary: bytes) -> tuple[int, int]:
-    """Registers per thread and bytes of stack per thread, which is where ptxas puts what it spills."""
+def _interprets() -> bool:
+    """Whether the Triton of this process interprets kernels."""
     import triton
-    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
-    if not tool.exists():
-        return -1, -1
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(binary)
-        file.flush()
-        text = subprocess.run([tool, "--dump-resource-usage", file.name], capture_output=True, text=True).stdout
-    found = re.search(r"REG:(\d+) STACK:(\d+)", text)
-    return (int(found[1]), int(found[2])) if found else (-1, -1)
+
+    if hasattr(triton, "knobs"):
+        return bool(triton.knobs.runtime.interpret)
+    return os.environ.get("TRITON_INTERPRET") == "1"  # Triton 3.3
 
 
-def _amd_resources(binary: bytes) -> tuple[int, int]:
-    """Vector registers per lane and bytes of scratch per lane, from the MessagePack metadata of the code object."""
-    return _packed_number(binary, b".vgpr_count"), _packed_number(binary, b".private_segment_fixed_size")
+def _recording_errors(run: Callable[..., Any], compiled: Compiled) -> Callable[..., Any]:
+    """A launch that writes down what a kernel fails with: Triton's compiler raises errors of many kinds."""
+    from .standin import loaded
 
+    def recorded(function: Any, *arguments: Any, **options: Any) -> Any:
+        before = set(loaded)
+        try:
+            return run(function, *arguments, **options)
+        except Exception as problem:
+            made = [kernel for hash, kernel in loaded.items() if hash not in before]  # compiled, but too large
+            name = function.__name__
+            failed = made[0] if made else Kernel(name, f"{name} failed", options["num_warps"], options["num_stages"], 0)
+            kernel = compiled.kernels.setdefault(failed.hash, replace(failed))
+            kernel.error = f"{type(problem).__name__}: {problem}"
+            kernel.launches += 1
+            return None
 
-def _packed_number(binary: bytes, key: bytes) -> int:
-    """The unsigned integer that follows `key` in MessagePack, or -1 when the key is not there."""
-    at = binary.find(key)
-    if at < 0:
-        return -1
-    rest = binary[at + len(key):]
-    if rest[0] < 0x80:
-        return rest[0]
-    width = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}[rest[0]]
-    return int.from_bytes(rest[1:1 + width], "big")
+    return recorded

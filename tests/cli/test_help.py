@@ -10,9 +10,9 @@ import typer
 from typer.testing import Result
 
 import recgen
-from recgen.cli import app, bench, check, demo, explain, families, generate, gpu, verify
+from recgen.cli import app, bench, check, compile, demo, explain, families, generate, gpu, verify
 
-COMMANDS = [generate, check, explain, verify, bench, gpu, demo, families]
+COMMANDS = [generate, check, explain, verify, compile, bench, gpu, demo, families]
 Command = Callable[..., Result]
 
 

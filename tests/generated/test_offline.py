@@ -1,7 +1,7 @@
 """Every kernel compiles for GPUs that are not here, fits their shared memory, and addresses memory in 64 bits.
 
-Two processes of `offline_worker` do the work; under pytest-xdist the first test process that gets here starts them, and
-the others read the results.
+Two processes of `recgen.cost.compile` do the work; under pytest-xdist the first test process that gets here starts
+them, and the others read the results.
 """
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import json
 import os
 import queue
 from concurrent.futures import ThreadPoolExecutor
-from math import isqrt
 from pathlib import Path
 
 import pytest
 
+from recgen.cost.compile import Result
+from recgen.cost.jobs import keys_at
 from tests.generated.catalogue import CARRYING, OPERATORS, REPRESENTATIVES, emitted, profile
-from tests.generated.offline_worker import Job, Result, answers, job
+from tests.generated.offline_jobs import Asked, answers, job
 
 pytestmark = pytest.mark.offline
 
@@ -42,19 +43,13 @@ def widths_and_dtypes(operator: str, target: str) -> list[tuple[int, str]]:
     return pairs if EVERYTHING else [pairs[turn % len(pairs)]]
 
 
-def features(operator: str, K: int) -> int:
-    letters = profile(emitted(operator)).letters(1, 1, 1, K, 1)
-    return letters.get("M", letters["K"])
-
-
-def width_jobs(operator: str, target: str, width: int, dtype: str) -> list[Job]:
+def width_jobs(operator: str, target: str, width: int, dtype: str) -> list[Asked]:
     """Both kernels; they share their backward ones. As many key channels as make at most `width` features."""
-    K = next(K for K in (width, width // 2, isqrt(width) - 1) if features(operator, K) <= width)
-    sizes = {**USUAL, "K": K, "V": width}
+    sizes = {**USUAL, "K": keys_at(profile(emitted(operator)), width), "V": width}
     return [job(operator, target, mode, "width", sizes, dtype=dtype) for mode in MODES[operator]]
 
 
-def integer_jobs(operator: str, target: str) -> list[Job]:
+def integer_jobs(operator: str, target: str) -> list[Asked]:
     """Each count set to 1, 16 and 17 in turn: Triton makes a constant of 1, and assumes divisibility of 16."""
     cases: list[tuple[dict[str, int], int | None]] = [({**SMALL, axis: n}, None) for axis in "THB" for n in (1, 16, 17)]
     cases += [({**SMALL, "B": 1, "T": n}, n) for n in (1, 16, 17)]
@@ -62,19 +57,19 @@ def integer_jobs(operator: str, target: str) -> list[Job]:
             for sizes, documents in cases for mode in MODES[operator]]
 
 
-def narrow_jobs(operator: str, target: str) -> list[Job]:
+def narrow_jobs(operator: str, target: str) -> list[Asked]:
     """Widths for which matrix products are too small, or no power of two."""
     sizes = [{**SMALL, "K": K, "V": V} for K, V in ((1, 1), (2, 17), (17, 4), (8, 16))]
     return [job(operator, target, mode, "narrow", s, chunk_size=16) for s in sizes for mode in MODES[operator]]
 
 
-def length_jobs(operator: str, target: str) -> list[Job]:
+def length_jobs(operator: str, target: str) -> list[Asked]:
     """64 lengths in a row."""
     return [job(operator, target, mode, "lengths", {**SMALL, "B": 1, "T": T}, chunk_size=16)
             for T in range(1000, 1064) for mode in MODES[operator]]
 
 
-def all_jobs() -> list[list[Job]]:
+def all_jobs() -> list[list[Asked]]:
     """Batches that share kernels, the long ones first."""
     batches = [width_jobs(operator, target, width, dtype) for operator in reversed(NAMES) for target in TARGETS
                for width, dtype in widths_and_dtypes(operator, target)]
@@ -85,7 +80,7 @@ def all_jobs() -> list[list[Job]]:
 
 
 def compile_everything(folder: Path) -> list[Result]:
-    batches: queue.SimpleQueue[list[Job]] = queue.SimpleQueue()
+    batches: queue.SimpleQueue[list[Asked]] = queue.SimpleQueue()
     for batch in all_jobs():
         batches.put(batch)
     with ThreadPoolExecutor(WORKERS) as pool:
@@ -113,7 +108,7 @@ def chosen(results: list[Result], **wanted: object) -> list[Result]:
 
 
 def label(result: Result) -> str:
-    sizes = [f"{n}={x}" for n, x in result["sizes"].items()] + [f"documents={result['documents']}"]
+    sizes = [f"{n}={result[n]}" for n in ("B", "T", "H", "K", "V", "documents")]
     return " ".join([*(result[n] for n in ("operator", "mode", "dtype", "target")), *sizes])
 
 

@@ -6,9 +6,10 @@ import queue
 
 import pytest
 
+from recgen.cost.compile import Result
 from recgen.verify.offline import TARGETS
 from tests.generated.catalogue import emitted
-from tests.generated.offline_worker import Job, Result, answers, job
+from tests.generated.offline_jobs import Asked, answers, job
 
 pytestmark = pytest.mark.offline
 
@@ -20,7 +21,7 @@ MODES = ("chunk", "recurrent")
 KERNELS = {"_scan_ends", "_hand_over", "_scan_forward", "_scan_ends_backward", "_scan_backward", "_recurrent_forward"}
 
 
-def jobs() -> list[Job]:
+def jobs() -> list[Asked]:
     """Three widths of every operator for every target, alternately in float32 and bfloat16."""
     found = []
     for n, name in enumerate(OPERATORS):
@@ -34,7 +35,7 @@ def jobs() -> list[Job]:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
-    batches: queue.SimpleQueue[list[Job]] = queue.SimpleQueue()
+    batches: queue.SimpleQueue[list[Asked]] = queue.SimpleQueue()
     batches.put(jobs())
     found = answers(batches, tmp_path_factory.mktemp("triton"))
     assert [r for r in found if r["error"]] == []

@@ -1,4 +1,4 @@
-"""Reading Triton's IR: which integer products could overflow 32 bits."""
+"""Which address products of a kernel could overflow 32 bits, read from Triton's IR."""
 from __future__ import annotations
 
 import re
