@@ -54,6 +54,15 @@ def test_work_inside_an_autograd_function_is_counted() -> None:
     assert peak_bytes(lambda: torch.autograd.grad(Doubled.apply(x).sum(), x)) >= 5 * 1000 * FLOAT
 
 
+def test_work_inside_an_emitted_operator_is_counted() -> None:
+    """torch takes an operator of torch.library as a whole; what its Python function allocates counts all the same."""
+    library = torch.library.Library("recgen", "FRAGMENT")
+    library.define("counted_here(Tensor x) -> Tensor")
+    library.impl("counted_here", lambda x: torch.cat([x] * 5)[: len(x)] * 2, "CompositeExplicitAutograd")
+    x = torch.ones(1000)
+    assert peak_bytes(lambda: torch.ops.recgen.counted_here(x)) == 6 * 1000 * FLOAT
+
+
 def test_growth_is_the_exponent() -> None:
     lengths = [100, 200, 400]
     assert growth(lengths, [3.0 * n for n in lengths]) == pytest.approx(1)
