@@ -1,10 +1,10 @@
 """Which tiles fit: every kernel of a module compiled for a GPU that is not here, until some do not spill.
 
-    python -m recgen.verify.tiles generated/gla.py --target sm_90 --width 128
+    python -m recgen.verify.tiles gla --target sm_90 --width 128
 
-prints JSON: kernel → [[rows of a chunk, tile, warps, stages]], the first that fits in the order of the bytes they move.
-It spills no register and fits into shared memory; products are taken in bfloat16. Kernels that hand each other states
-at the chunks' edges have chunks of equal length.
+writes into recgen/tiles/gla.json: kernel → [[rows of a chunk, tile, warps, stages]], the first that fits in the order
+of the bytes they move. It spills no register and fits into shared memory; products are taken in bfloat16. Kernels that
+hand each other states at the chunks' edges have chunks of equal length.
 
 Triton aborts on some programs that it cannot compile, so that each width of a target is a process of its own, which
 says what it tries before it does; the one that started it tries again without that.
@@ -19,7 +19,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -179,20 +180,49 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
-def main(arguments: list[str] | None = None) -> Mapping[str, list[Config]]:
+def search(name: str, targets: Iterable[str], widths: Iterable[int], folder: Path) -> Iterator[str]:
+    """Find what is not in the operator's file yet, and write it there; a file of other kernels starts anew."""
+    import triton
+
+    from recgen.algebra.derive import derive
+    from recgen.loader.modules import compile_source, resolve
+    from recgen.plan.passes import plan
+    from recgen.plan.tiles import kernels_digest
+
+    spec, path = resolve(name), folder / f"{name}.json"
+    digest = kernels_digest(plan(derive(spec, prove=False)))
+    known = json.loads(path.read_text()) if path.exists() else {}
+    if digest not in known.get("plans", ()) or known["triton"] != triton.__version__:
+        known = {"plans": [digest], "triton": triton.__version__, "tiles": {}}
+    with tempfile.TemporaryDirectory() as scratch:
+        module = Path(scratch) / f"{name}.py"
+        module.write_text(compile_source(spec), encoding="utf-8")
+        for target, width in ((t, w) for w in widths for t in targets):
+            found = known["tiles"].setdefault(target, {})
+            if str(width) not in found:
+                found[str(width)] = survivors(module, target, width)
+                path.write_text(json.dumps(known, indent=1) + "\n")
+            yield f"{name}, {target}, width {width}: {'fits' if found[str(width)] else 'nothing fits'}"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    from recgen import resources
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("module", type=Path)
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--width", type=int, required=True)
+    parser.add_argument("names", nargs="+", metavar="NAME", help="operators of the catalogue")
+    parser.add_argument("--target", default="sm_80,sm_90,sm_100,gfx942", help="GPUs (default: %(default)s)")
+    parser.add_argument("--width", default="64,128,256", help="widths of keys and values (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=resources.tiles_dir(), help="their folder (default: %(default)s)")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--without", action="append", default=[], help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
+    targets, widths = given.target.split(","), [int(w) for w in given.width.split(",")]
     if given.inside:
-        found = Search(given.module, given.target, given.width, set(given.without)).run()
-    else:
-        found = survivors(given.module, given.target, given.width)
-    print(json.dumps(found))
-    return found
+        print(json.dumps(Search(Path(given.names[0]), targets[0], widths[0], set(given.without)).run()))
+        return
+    for name in given.names:
+        for line in search(name, targets, widths, given.out):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

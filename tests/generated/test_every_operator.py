@@ -30,7 +30,8 @@ from tests.generated.support import assert_matches, leaves_of, results, run, tru
 from tests.generated.ways import separately, split_run
 
 PAIRS = [(PARALLEL, CHUNK), (CHUNK, RECURRENT), (RECURRENT, PARALLEL), (NAIVE, CHUNK), (CHUNK, NAIVE),
-         (CHUNK_TRITON, RECURRENT_TRITON), (CHUNK_SPLIT, CHUNK_TRITON), (RECURRENT_TRITON, CHUNK), (RECURRENT, CHUNK_TRITON)]
+         (CHUNK_TRITON, RECURRENT_TRITON), (CHUNK_SPLIT, CHUNK_TRITON), (RECURRENT_TRITON, CHUNK),
+         (RECURRENT, CHUNK_TRITON)]
 DOCUMENTS = (0, 5, 5, 38, 39)
 
 

@@ -15,7 +15,7 @@ from tests.generated.inputs import draw, draw_state, value_inputs
 from tests.generated.support import relative_error
 
 EXPORTS = ("SPEC", "SPEC_HASH", "RECGEN_VERSION", "INPUTS", "PARAMS", "STATE", "SCHEDULES", "MODES", "operator",
-           "naive", "parallel", "chunk", "Operator", "sample_inputs")
+           "naive", "parallel", "chunk", "Operator", "sample_inputs", "OPS")
 OF_A_STATE = ("State", "recurrent", "step")
 AXES = {
     "linear_attention": ({"q": "B T H K", "k": "B T H K", "v": "B T H V"}, {}, {"S": "N H K V", "z": "N H K"}),
