@@ -62,7 +62,7 @@ def test_no_tokens_give_no_outputs(name: str, form: Form) -> None:
 def test_pieces_add_up_to_the_whole(name: str, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many pieces of each sequence, the last one ragged; the sums over them are those of the sequence."""
     module = emitted(name)
-    monkeypatch.setattr(module, "PIECE", piece)
+    monkeypatch.setattr(module, "SEGMENT", piece)
     values = draw(module, B=2, T=150, H=2, K=7, V=9)
     assert_matches(run(module, CHUNK_TRITON, values, chunk_size=16), truth(module, values))
     packed = draw(module, T=OFFSETS[-1], H=2, K=7, V=9)
