@@ -1452,6 +1452,7 @@ def operator(
     initial_state=None,
     output_final_state=False,
     cu_seqlens=None,
+    mask=None,
     mode="auto",
     backend="auto",
     schedule="auto",
@@ -1467,6 +1468,8 @@ def operator(
         initial_state: a State (or a tuple of its tensors) that the sequences continue from; default zeros.
         output_final_state: whether to return the state after the last token.
         cu_seqlens: [documents + 1] offsets (int32 or int64) of documents packed along time, batch 1: 0, …, T.
+        mask: [B, T] bool, False at padding, which may be anywhere: it neither writes nor decays nor counts, and its output
+            is 0. The other tokens are gathered first.
         mode: "naive", "parallel", "chunk", "recurrent", or "auto": recurrent for one token, else chunk.
         backend: "torch", "triton", or "auto": triton for tensors on a GPU where the form has a kernel, else torch.
         schedule: how the kernels of the chunk form are cut: "auto" or one of SCHEDULES.
@@ -1481,7 +1484,9 @@ def operator(
     Under torch.autocast q, k and v are cast to its dtype first.
     """
     tensors = (q, k, v)
-    return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, backend, schedule, chunk_size)
+    return _run(
+        tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mode, backend, schedule, chunk_size
+    )
 
 
 def naive(
@@ -1493,6 +1498,7 @@ def naive(
     initial_state=None,
     output_final_state=False,
     cu_seqlens=None,
+    mask=None,
     mode="auto",
     backend="auto",
     schedule="auto",
@@ -1504,7 +1510,9 @@ def naive(
     """
     tensors = (q, k, v)
     _check_choice("mode", mode, ("auto", "naive"))
-    return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "naive", backend, schedule, chunk_size)
+    return _run(
+        tensors, scale, initial_state, output_final_state, cu_seqlens, mask, "naive", backend, schedule, chunk_size
+    )
 
 
 def parallel(
@@ -1516,6 +1524,7 @@ def parallel(
     initial_state=None,
     output_final_state=False,
     cu_seqlens=None,
+    mask=None,
     mode="auto",
     backend="auto",
     schedule="auto",
@@ -1528,7 +1537,7 @@ def parallel(
     tensors = (q, k, v)
     _check_choice("mode", mode, ("auto", "parallel"))
     return _run(
-        tensors, scale, initial_state, output_final_state, cu_seqlens, "parallel", backend, schedule, chunk_size
+        tensors, scale, initial_state, output_final_state, cu_seqlens, mask, "parallel", backend, schedule, chunk_size
     )
 
 
@@ -1541,6 +1550,7 @@ def chunk(
     initial_state=None,
     output_final_state=False,
     cu_seqlens=None,
+    mask=None,
     mode="auto",
     backend="auto",
     schedule="auto",
@@ -1552,7 +1562,9 @@ def chunk(
     """
     tensors = (q, k, v)
     _check_choice("mode", mode, ("auto", "chunk"))
-    return _run(tensors, scale, initial_state, output_final_state, cu_seqlens, "chunk", backend, schedule, chunk_size)
+    return _run(
+        tensors, scale, initial_state, output_final_state, cu_seqlens, mask, "chunk", backend, schedule, chunk_size
+    )
 
 
 def recurrent(
@@ -1564,6 +1576,7 @@ def recurrent(
     initial_state=None,
     output_final_state=False,
     cu_seqlens=None,
+    mask=None,
     mode="auto",
     backend="auto",
     schedule="auto",
@@ -1576,7 +1589,7 @@ def recurrent(
     tensors = (q, k, v)
     _check_choice("mode", mode, ("auto", "recurrent"))
     return _run(
-        tensors, scale, initial_state, output_final_state, cu_seqlens, "recurrent", backend, schedule, chunk_size
+        tensors, scale, initial_state, output_final_state, cu_seqlens, mask, "recurrent", backend, schedule, chunk_size
     )
 
 
@@ -1598,9 +1611,36 @@ def step(q, k, v, state=None, *, scale=None) -> tuple[Tensor, State]:
     return o.to(tensors[2].dtype), State(S, z)
 
 
-def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mode, backend, schedule, chunk_size):
+def _masked(tensors, sizes, scale, initial_state, output_final_state, cu_seqlens, mask, *options):
+    """Run on the tokens that the mask keeps, packed, and put their outputs where they were."""
+    _check_mask(mask, sizes, tensors[0].device)
+    B, T = mask.shape
+    places = mask.flatten().nonzero().squeeze(1)
+    line = T * torch.arange(B + 1) if cu_seqlens is None else _check_offsets(cu_seqlens, sizes, mask.device, "chunk")
+    offsets = F.pad(mask.flatten().cumsum(0), (1, 0))[line.to(mask.device)]
+    kept = [x.flatten(0, 1)[places][None] for x in tensors[: len(INPUTS)]]
+    o, state = _run((*kept, *tensors[len(INPUTS) :]), scale, initial_state, output_final_state, offsets, None, *options)
+    outputs = o.new_zeros(B * T, *o.shape[2:]).index_copy(0, places, o[0])
+    return outputs.reshape(B, T, *o.shape[2:]), state
+
+
+def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mode, backend, schedule, chunk_size):
     """Check everything, then run one form."""
     sizes = _check_tensors({**INPUTS, **PARAMS}, tensors)
+    if mask is not None:
+        return _masked(
+            tensors,
+            sizes,
+            scale,
+            initial_state,
+            output_final_state,
+            cu_seqlens,
+            mask,
+            mode,
+            backend,
+            schedule,
+            chunk_size,
+        )
     scale = _check_scale(scale)
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
@@ -1698,6 +1738,16 @@ def _check_scale(scale):
     if not -inf < scale < inf:
         raise ValueError(f"scale: expected a finite number, got {scale}")
     return float(scale)
+
+
+def _check_mask(mask, sizes, device):
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        given = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise ValueError(f"mask: expected a bool tensor [B, T], True where there is a token, got {given}")
+    if list(mask.shape) != [sizes["B"], sizes["T"]]:
+        raise ValueError(f"mask: expected shape {[sizes['B'], sizes['T']]} [B T], got {list(mask.shape)}")
+    if mask.device != device:
+        raise ValueError(f"mask: on {mask.device}, but the inputs are on {device}")
 
 
 def _check_offsets(cu_seqlens, sizes, device, mode):

@@ -952,6 +952,7 @@ def operator(
     *,
     scale=None,
     cu_seqlens=None,
+    mask=None,
     mode="auto",
     backend="auto",
     schedule="auto",
@@ -965,6 +966,8 @@ def operator(
         v: input [B, T, H, V].
         scale: the factor of the query, a number; default 1.0.
         cu_seqlens: [documents + 1] offsets (int32 or int64) of documents packed along time, batch 1: 0, …, T.
+        mask: [B, T] bool, False at padding, which may be anywhere: it neither writes nor decays nor counts, and its output
+            is 0. The other tokens are gathered first.
         mode: "naive", "parallel", "chunk", or "auto": chunk.
         backend: "torch", "triton", or "auto": triton for tensors on a GPU where the form has a kernel, else torch.
         schedule: how the kernels of the chunk form are cut: "auto" or one of SCHEDULES.
@@ -979,7 +982,7 @@ def operator(
     Under torch.autocast q, k and v are cast to its dtype first.
     """
     tensors = (q, k, v)
-    return _run(tensors, scale, cu_seqlens, mode, backend, schedule, chunk_size)
+    return _run(tensors, scale, cu_seqlens, mask, mode, backend, schedule, chunk_size)
 
 
 def naive(
@@ -989,6 +992,7 @@ def naive(
     *,
     scale=None,
     cu_seqlens=None,
+    mask=None,
     mode="auto",
     backend="auto",
     schedule="auto",
@@ -1000,7 +1004,7 @@ def naive(
     """
     tensors = (q, k, v)
     _check_choice("mode", mode, ("auto", "naive"))
-    return _run(tensors, scale, cu_seqlens, "naive", backend, schedule, chunk_size)
+    return _run(tensors, scale, cu_seqlens, mask, "naive", backend, schedule, chunk_size)
 
 
 def parallel(
@@ -1010,6 +1014,7 @@ def parallel(
     *,
     scale=None,
     cu_seqlens=None,
+    mask=None,
     mode="auto",
     backend="auto",
     schedule="auto",
@@ -1021,7 +1026,7 @@ def parallel(
     """
     tensors = (q, k, v)
     _check_choice("mode", mode, ("auto", "parallel"))
-    return _run(tensors, scale, cu_seqlens, "parallel", backend, schedule, chunk_size)
+    return _run(tensors, scale, cu_seqlens, mask, "parallel", backend, schedule, chunk_size)
 
 
 def chunk(
@@ -1031,6 +1036,7 @@ def chunk(
     *,
     scale=None,
     cu_seqlens=None,
+    mask=None,
     mode="auto",
     backend="auto",
     schedule="auto",
@@ -1042,12 +1048,27 @@ def chunk(
     """
     tensors = (q, k, v)
     _check_choice("mode", mode, ("auto", "chunk"))
-    return _run(tensors, scale, cu_seqlens, "chunk", backend, schedule, chunk_size)
+    return _run(tensors, scale, cu_seqlens, mask, "chunk", backend, schedule, chunk_size)
 
 
-def _run(tensors, scale, cu_seqlens, mode, backend, schedule, chunk_size):
+def _masked(tensors, sizes, scale, cu_seqlens, mask, *options):
+    """Run on the tokens that the mask keeps, packed, and put their outputs where they were."""
+    _check_mask(mask, sizes, tensors[0].device)
+    B, T = mask.shape
+    places = mask.flatten().nonzero().squeeze(1)
+    line = T * torch.arange(B + 1) if cu_seqlens is None else _check_offsets(cu_seqlens, sizes, mask.device, "chunk")
+    offsets = F.pad(mask.flatten().cumsum(0), (1, 0))[line.to(mask.device)]
+    kept = [x.flatten(0, 1)[places][None] for x in tensors[: len(INPUTS)]]
+    o, state = _run((*kept, *tensors[len(INPUTS) :]), scale, offsets, None, *options)
+    outputs = o.new_zeros(B * T, *o.shape[2:]).index_copy(0, places, o[0])
+    return outputs.reshape(B, T, *o.shape[2:]), state
+
+
+def _run(tensors, scale, cu_seqlens, mask, mode, backend, schedule, chunk_size):
     """Check everything, then run one form."""
     sizes = _check_tensors({**INPUTS, **PARAMS}, tensors)
+    if mask is not None:
+        return _masked(tensors, sizes, scale, cu_seqlens, mask, mode, backend, schedule, chunk_size)
     scale = _check_scale(scale)
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
@@ -1136,6 +1157,16 @@ def _check_scale(scale):
     if not -inf < scale < inf:
         raise ValueError(f"scale: expected a finite number, got {scale}")
     return float(scale)
+
+
+def _check_mask(mask, sizes, device):
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        given = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise ValueError(f"mask: expected a bool tensor [B, T], True where there is a token, got {given}")
+    if list(mask.shape) != [sizes["B"], sizes["T"]]:
+        raise ValueError(f"mask: expected shape {[sizes['B'], sizes['T']]} [B T], got {list(mask.shape)}")
+    if mask.device != device:
+        raise ValueError(f"mask: on {mask.device}, but the inputs are on {device}")
 
 
 def _check_offsets(cu_seqlens, sizes, device, mode):

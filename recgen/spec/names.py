@@ -35,7 +35,8 @@ LANGUAGE_NAMES: dict[str, str] = {
 
 ARGUMENT_NAMES = frozenset(
     {
-        *("scale", "initial_state", "output_final_state", "cu_seqlens", "mode", "backend", "schedule", "chunk_size"),
+        *("scale", "initial_state", "output_final_state", "cu_seqlens", "mask"),
+        *("mode", "backend", "schedule", "chunk_size"),
         *("state", "dtype", "device", "seed", "self"),
     }
 )

@@ -80,7 +80,7 @@ def test_operator_takes_triton_only_when_told_to_on_cpu(name: str) -> None:
 def test_every_form_has_the_signature_of_the_contract(name: str) -> None:
     module = emitted(name)
     tensors = [*module.INPUTS, *module.PARAMS]
-    common = ["scale", *(["initial_state", "output_final_state"] if module.STATE else []), "cu_seqlens"]
+    common = ["scale", *(["initial_state", "output_final_state"] if module.STATE else []), "cu_seqlens", "mask"]
     for form in ("operator", "naive", *(form.name for form in forms_of(name, TORCH_FORMS))):
         parameters = inspect.signature(getattr(module, form)).parameters
         assert list(parameters)[:len(tensors)] == tensors, form
