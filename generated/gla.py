@@ -1672,8 +1672,8 @@ def operator(
         initial_state: a State (or a tuple of its tensors) that the sequences continue from; default zeros.
         output_final_state: whether to return the state after the last token.
         cu_seqlens: [documents + 1] offsets (int32 or int64) of documents packed along time, batch 1: 0, …, T.
-        mask: [B, T] bool, False at padding, which may be anywhere: it neither writes nor decays nor counts, and its output
-            is 0. The other tokens are gathered first.
+        mask: [B, T] bool, False at padding, which may be anywhere: it neither writes nor decays nor counts, and its
+            output is 0. The other tokens are gathered first.
         mode: "naive", "parallel", "chunk", "recurrent", or "auto": recurrent for one token, else chunk.
         backend: "torch", "triton", or "auto": triton for tensors on a GPU where the form has a kernel, else torch.
         schedule: how the kernels of the chunk form are cut: "auto" or one of SCHEDULES.

@@ -966,8 +966,8 @@ def operator(
         v: input [B, T, H, V].
         scale: the factor of the query, a number; default 1.0.
         cu_seqlens: [documents + 1] offsets (int32 or int64) of documents packed along time, batch 1: 0, …, T.
-        mask: [B, T] bool, False at padding, which may be anywhere: it neither writes nor decays nor counts, and its output
-            is 0. The other tokens are gathered first.
+        mask: [B, T] bool, False at padding, which may be anywhere: it neither writes nor decays nor counts, and its
+            output is 0. The other tokens are gathered first.
         mode: "naive", "parallel", "chunk", or "auto": chunk.
         backend: "torch", "triton", or "auto": triton for tensors on a GPU where the form has a kernel, else torch.
         schedule: how the kernels of the chunk form are cut: "auto" or one of SCHEDULES.

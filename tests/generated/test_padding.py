@@ -39,7 +39,8 @@ def mask_of(*names: str) -> Tensor:
     return torch.tensor([MASKS[n] for n in names], dtype=torch.bool)
 
 
-def weighed(module: ModuleType, form: Form, values: Values, state: Values, weights: Tensor, **options: object) -> Values:
+def weighed(module: ModuleType, form: Form, values: Values, state: Values, weights: Tensor,
+            **options: object) -> Values:
     """Output, final state, and the gradients of the inputs for an output that is summed with these weights."""
     leaves = leaves_of(values)
     found = call(module, form, leaves, state, **options)
