@@ -169,6 +169,13 @@ def test_float32_products_are_not_tf32(results: list[Result], name: str) -> None
     assert [label(r) for r in found if any(k["tf32"] for k in r["kernels"])] == []
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_16_bit_products_are_on_tensor_cores(results: list[Result], name: str) -> None:
+    found = [r for r in chosen(results, operator=name, topic="width") if r["dtype"] == "bfloat16"]
+    kernels = [(k["name"], k["off"], label(r)) for r in found for k in r["kernels"] if k["on"] + k["off"]]
+    assert kernels and [kernel for kernel in kernels if kernel[1]] == []
+
+
 def test_spills_are_reported(results: list[Result], capsys: pytest.CaptureFixture[str]) -> None:
     """The registers of every kernel are known; what spills is printed, worst first."""
     rows = [(k["spill"], k["registers"], f"{k['name']}: {label(r)}")
