@@ -77,7 +77,7 @@ class Request:
     def lengths(self) -> tuple[int, int]:
         """The two lengths at which is counted: whole chunks, or whole pieces where a sequence is cut into those."""
         module = self.about.module
-        unit = getattr(module, "PIECE", max(64, module.CHUNK_SIZE))
+        unit = getattr(module, "SEGMENT", max(64, module.CHUNK_SIZE))
         return unit, 2 * unit
 
     def job(self, form: Form, target: str = "") -> Job:
