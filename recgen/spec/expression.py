@@ -14,6 +14,7 @@ from fractions import Fraction
 import sympy
 from sympy import S
 
+from recgen.algebra import precise
 from recgen.algebra.complex_values import COMPLEX_FUNCTIONS, is_complex, written_out
 from recgen.algebra.functions import COMPARISONS, LANGUAGE, Fn
 from recgen.spec import syntax
@@ -259,6 +260,8 @@ class _Builder:
             raise ExpressionError(node.start, node.end, "where needs a condition first", fix)
         sides = [self.value(node.left), self.value(node.right)]
         self._check_real("a comparison", sides, (node.left, node.right))
+        if not any(side.free_symbols for side in sides):  # sympy may search for ever whether tanh(1e300) is below 1
+            sides = [sympy.Float(precise.value(side, {}), precise.DIGITS) for side in sides]
         return COMPARISONS[node.operator](*sides)
 
 

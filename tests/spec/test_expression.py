@@ -59,6 +59,8 @@ def refusal(text: str, scope: Scope = SCOPE) -> tuple[str, str, str]:
         ("log(1 - 2 ** (-5 - h))", sympy.log(1 - 2 ** (-5 - h))),
         ("where(x > 0, x, 0)", sympy.Piecewise((x, x > 0), (0, True))),
         ("where(1 < 2, x, w)", x),
+        ("where(max(1, 1) < tanh(1e300), w, x)", x),
+        ("where(exp(-1e9) > 0, x, w)", x),
         ("min(x, w) + max(x, w, 1)", sympy.Min(x, w) + sympy.Max(x, w, 1)),
         ("\n  x\n+\tw ", x + w),
     ],
