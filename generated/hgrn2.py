@@ -1210,7 +1210,7 @@ def _default_schedule(sizes, sequences, like):
         idle = max(1.0, chip * -(-programs // chip) / (2 * max(1, programs)))
         return LAUNCH * LAUNCHES[schedule] + TRAFFIC[schedule] * tokens * heads * row / BANDWIDTH * idle
 
-    return min(SCHEDULES, key=seconds)
+    return "split" if seconds("split") < seconds("fused") else "fused"
 
 
 def _launch_forward(schedule, size, offsets, scale, q, g, v, S):

@@ -1363,7 +1363,7 @@ def _default_schedule(sizes, sequences, like):
         idle = max(1.0, chip * -(-programs // chip) / (2 * max(1, programs)))
         return LAUNCH * LAUNCHES[schedule] + TRAFFIC[schedule] * tokens * heads * row / BANDWIDTH * idle
 
-    return min(SCHEDULES, key=seconds)
+    return "split" if seconds("split") < seconds("fused") else "fused"
 
 
 def _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position):

@@ -87,11 +87,11 @@ def test_a_call_that_is_refused_is_a_result(worker: Worker) -> None:
 )
 def test_where_the_products_of_an_operator_are(worker: Worker, target: str, dtype: str, mnemonic: str | None) -> None:
     result = worker.ask(asdict(Job(SIMPLE, "chunk", target, dtype=dtype, K=16, V=16)))
-    assert result["error"] is None and len(result["kernels"]) >= 4
+    assert result["error"] is None and len(result["kernels"]) >= 3
     for found in result["kernels"]:
         assert found["on"] + found["off"] >= 4, found
         assert (found["off"] == 0) == (mnemonic is not None), found
-        assert set(found["instructions"]) == ({mnemonic} if mnemonic else set()), found
+        assert {i.replace("HGMMA", "HMMA") for i in found["instructions"]} == ({mnemonic} if mnemonic else set()), found
 
 
 def test_a_process_that_dies_is_quoted() -> None:

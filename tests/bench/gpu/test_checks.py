@@ -52,7 +52,7 @@ def test_the_schedule_reaches_the_module(monkeypatch: pytest.MonkeyPatch) -> Non
     simple = profile("simple_gla")
     case = Case(backend="triton", T=3, schedule="nonesuch", initial=True)
     refused = run(References(simple), case, (4,))
-    said = "refused at every width: schedule: expected one of 'auto', 'fused', got 'nonesuch'"
+    said = "refused at every width: schedule: expected one of 'auto', 'fused', 'split', got 'nonesuch'"
     assert refused["reasons"] == [said] and not refused["ok"]
 
 

@@ -32,7 +32,7 @@ def test_what_hangs_is_ended_and_the_rest_is_done(tmp_path: Path, changed: Calla
     left, heard = do([Batch((Job("check", "hanging", "core"),))], tmp_path, unit=8)
     assert left == []
     assert [(label, result["crash"]) for _, label, result in heard if "crash" in result] == [
-        ("chunk/fused float32 T=1", "no answer within 8 seconds")
+        (f"chunk/{schedule} float32 T=1", "no answer within 8 seconds") for schedule in ("fused", "split")
     ]
     assert len(heard) == len({label for _, label, _ in heard}) > 20
 
@@ -55,4 +55,4 @@ def test_what_is_left_can_be_done_later(tmp_path: Path, changed: Callable[..., N
     rest, late = do(left, tmp_path)
     assert rest == []
     labels = [label for _, label, _ in early + late]
-    assert len(labels) == len(set(labels)) == 4, "each once"
+    assert len(labels) == len(set(labels)) == 6, "each once"

@@ -52,7 +52,7 @@ def test_every_comparison_is_there_and_nothing_is_timed(dry: tuple[Result, dict[
     assert [(t["operator"], t["at"]) for t in written["timings"]] == [("simple_gla", str(s)) for s in DRY.shapes]
     assert [d["operator"] for d in written["decode"]] == ["simple_gla"] * len(DRY.decode_batches)
     for timing in written["timings"]:
-        assert set(timing["forward"]) == set(timing["both"]) == {"auto", "softmax", "copy"}
+        assert set(timing["forward"]) == set(timing["both"]) == {"auto", "fused", "split", "softmax", "copy"}
         assert set(timing["peak_bytes"].values()) == {None}
         assert timing["difference"] is None
     for decoded in written["decode"]:
@@ -104,8 +104,8 @@ def test_wrong_numbers_nan_and_a_crash_fail_and_the_rest_goes_on(tmp_path: Path,
     assert "output: relative error 3.00e-02" in str(checks["wrong"][0]["reasons"])
     assert any(m["error"] is None and not m["ok"] for c in checks["empty"] for m in c["measures"])
     crashed = [c for c in checks["dying"] if "crash" in c]
-    assert [c["at"] for c in crashed] == ["chunk/fused float32 T=1"]
-    assert "the process ended with 7" in crashed[0]["crash"]
+    assert [c["at"] for c in crashed] == [f"chunk/{s} float32 T=1" for s in ("fused", "split")]
+    assert all("the process ended with 7" in c["crash"] for c in crashed)
     assert len(checks["dying"]) == len(checks["right"]), "the others were made all the same"
     assert {line.split(":")[0] for line in written["failures"]} == {
         f"core checks of {name}" for name in ("wrong", "empty", "dying")

@@ -19,6 +19,7 @@ from recgen.verify.profile import load_module
 from .conftest import GENERATED
 
 SHAPE = DRY.shapes[1]
+OURS = ("auto", "fused", "split")
 
 
 def compare(module: ModuleType, operator: str = "simple_gla", obstacle: str = "not today") -> dict[str, Any]:
@@ -27,27 +28,18 @@ def compare(module: ModuleType, operator: str = "simple_gla", obstacle: str = "n
     return work()
 
 
-def in_each_schedule(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> None:
-    """Give the module two schedules, both of which are the one it has."""
-    right = module.chunk
-    monkeypatch.setattr(module, "SCHEDULES", ("one", "other"))
-    monkeypatch.setattr(module, "chunk", lambda *args, schedule, **options: right(*args, **options))
-
-
-def test_every_schedule_is_a_contender(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load_module(GENERATED / "simple_gla.py")
-    in_each_schedule(monkeypatch, module)
-    found = compare(module)
-    assert list(found["both"]) == ["auto", "one", "other", "softmax", "copy"]
+def test_every_schedule_is_a_contender() -> None:
+    found = compare(load_module(GENERATED / "simple_gla.py"))
+    assert list(found["both"]) == [*OURS, "softmax", "copy"]
     assert found["notes"] == ["fla is left out: not today"] and not found["failed"]
 
 
 @pytest.mark.parametrize(
     ("change", "notes", "failed"),
     [
-        ("raise torch.OutOfMemoryError('60 GiB')", ["auto: out of memory"], []),
-        ("raise ValueError('too wide')", ["auto: refused: too wide"], []),
-        ("raise RuntimeError('out of resource')", [], ["auto: RuntimeError: out of resource"]),
+        ("raise torch.OutOfMemoryError('60 GiB')", [f"{s}: out of memory" for s in OURS], []),
+        ("raise ValueError('too wide')", [f"{s}: refused: too wide" for s in OURS], []),
+        ("raise RuntimeError('out of resource')", [], [f"{s}: RuntimeError: out of resource" for s in OURS]),
     ],
 )
 def test_what_does_not_fit_is_noted_and_what_breaks_has_failed(
@@ -77,7 +69,7 @@ def test_a_peer_is_timed_and_held_against_the_operator(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "fla.ops.gla", library)
     monkeypatch.setattr("recgen.bench.gpu.work.tune_briefly", lambda: None)
     found = compare(module, "gla", obstacle="")
-    assert list(found["both"]) == ["auto", "softmax", "copy", "fla"]
+    assert list(found["both"]) == [*OURS, "softmax", "copy", "fla"]
     assert found["difference"] == pytest.approx(0.25, abs=0.02)
     assert compare(load_module(GENERATED / "mlstm.py"), "mlstm", obstacle="")["notes"] == [
         "fla is left out: flash-linear-attention has no function of the mathematics of mlstm"
@@ -87,6 +79,6 @@ def test_a_peer_is_timed_and_held_against_the_operator(monkeypatch: pytest.Monke
 def test_what_is_timed_at_a_width_is_compiled_for_it() -> None:
     module = load_module(GENERATED / "simple_gla.py")
     labels = [label for label, _ in units(Job("compile", "simple_gla", width=16), module, DRY, StandIn, "cpu")]
-    assert labels == [f"auto {DRY.shapes[0]}", "one token"]
+    assert labels == [*(f"{s} {DRY.shapes[0]}" for s in OURS), "one token"]
     labels = [label for label, _ in units(Job("compile", "simple_gla", width=8), module, DRY, StandIn, "cpu")]
-    assert labels == [f"auto {DRY.shapes[1]}"]
+    assert labels == [f"{s} {DRY.shapes[1]}" for s in OURS]
