@@ -58,7 +58,7 @@ def test_every_comparison_is_there_and_nothing_is_timed(dry: tuple[Result, dict[
     for decoded in written["decode"]:
         assert set(decoded["times"]) == {"step", "recurrent"}
     found = list(figures(written))
-    assert len(found) == 2 * (3 * 2) + 2 * 2
+    assert len(found) == 2 * (5 * 2) + 2 * 2
     assert all(figure == dict.fromkeys(TIMES) for figure in found)
     assert written["took_s"] is None and written["machine"]["device"] is None
 
