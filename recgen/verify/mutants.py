@@ -145,7 +145,7 @@ TRITON_MUTANTS = (
         "return tl.cumsum(x, 0)[:, None] - tl.cumsum(x, 0)[None, :]",
     ),
     _triton(
-        "a token does not see itself", _KERNELS, r"row\[:, None\] >= row\[None, :\]", "row[:, None] > row[None, :]"
+        "a token does not see itself", _KERNELS, r"time\[:, None\] >= time\[None, :\]", "time[:, None] > time[None, :]"
     ),
     _triton("padded rows decay", _KERNELS, r"log_decay = tl\.where\(valid.*?, (_.*), 0\.0\)", r"log_decay = \1"),
     _triton("initial state dropped", "_chunk_forward", r"( S = _load\(S_ptr.*)$", r"\1 * 0"),
@@ -156,7 +156,7 @@ TRITON_MUTANTS = (
     _triton("denominator detached", _BACKWARD_KERNELS, r"(d_n = tl\.sum\()(.*?)(, 1\))", r"\g<1>0 * \2\3"),
     _triton("normaliser without decay", _KERNELS, r"z = z \* chunk_decay", "z = z"),
     _triton(
-        "last row of a ragged chunk lost", "_chunk_forward", r"valid = row < rows_here", "valid = row < rows_here - 1"
+        "last row of a ragged chunk lost", "_chunk_forward", r"valid = time < length", "valid = time < length - 1"
     ),
     _triton("documents read from the start of the batch", "_chunk_backward_key", r"\(first \+ chunk", "(chunk"),
 )
