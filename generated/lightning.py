@@ -845,26 +845,54 @@ def _recurrent_forward(
 # What was compiled without spilling registers and within shared memory, by GPU, padded width and kernel: rows of a
 # chunk, the tile along the tiled axis, warps, stages. The first is the default. bfloat16, Triton 3.7.1.
 TILES = {
-    "sm_90": {
+    "sm_100": {
         64: {
-            "_segment_ends": ((64, 64, 8, 2),),
             "_chunk_forward": ((64, 64, 8, 2),),
             "_chunk_backward_query": ((64, 64, 8, 2),),
-            "_segment_ends_backward": ((64, 64, 8, 2),),
             "_chunk_backward_writes": ((64, 64, 8, 2),),
+            "_segment_ends": ((64, 64, 8, 2),),
+            "_segment_ends_backward": ((64, 64, 8, 2),),
             "_chunk_backward_key": ((64, 64, 8, 2),),
             "_chunk_backward_value": ((64, 64, 8, 2),),
         },
         128: {
-            "_segment_ends": ((32, 128, 8, 2),),
             "_chunk_forward": ((32, 128, 8, 2),),
             "_chunk_backward_query": ((32, 128, 8, 2),),
+            "_chunk_backward_writes": ((16, 128, 8, 2),),
+            "_segment_ends": ((32, 128, 8, 2),),
             "_segment_ends_backward": ((32, 128, 8, 2),),
-            "_chunk_backward_writes": ((32, 128, 8, 2),),
             "_chunk_backward_key": ((32, 128, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
         },
-    }
+    },
+    "sm_90": {
+        64: {
+            "_chunk_forward": ((64, 64, 8, 2),),
+            "_chunk_backward_query": ((64, 64, 8, 2),),
+            "_chunk_backward_writes": ((64, 64, 8, 1),),
+            "_segment_ends": ((64, 64, 8, 2),),
+            "_segment_ends_backward": ((64, 64, 8, 2),),
+            "_chunk_backward_key": ((64, 64, 8, 2),),
+            "_chunk_backward_value": ((64, 64, 8, 2),),
+        },
+        128: {
+            "_chunk_forward": ((32, 128, 8, 2),),
+            "_chunk_backward_query": ((32, 128, 8, 2),),
+            "_chunk_backward_writes": ((32, 128, 8, 2),),
+            "_segment_ends": ((32, 128, 8, 2),),
+            "_segment_ends_backward": ((32, 128, 8, 2),),
+            "_chunk_backward_key": ((32, 128, 8, 2),),
+            "_chunk_backward_value": ((32, 128, 8, 2),),
+        },
+        256: {
+            "_chunk_forward": ((16, 64, 8, 2),),
+            "_chunk_backward_query": ((16, 64, 8, 2),),
+            "_segment_ends": ((32, 64, 8, 2),),
+            "_segment_ends_backward": ((32, 64, 8, 2),),
+            "_chunk_backward_key": ((16, 64, 8, 2),),
+            "_chunk_backward_value": ((16, 64, 8, 2),),
+        },
+    },
 }
 TUNE = False  # whether each kernel's first launch times its tiles in TILES and keeps the fastest
 
@@ -907,7 +935,6 @@ def _products(tensors):
 SEGMENT = 256  # the fewest tokens that one program walks over where a sequence is cut into segments
 
 
-@cache
 def _multiprocessors(device):
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 132
 

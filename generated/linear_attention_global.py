@@ -550,7 +550,6 @@ def _products(tensors):
 SEGMENT = 256  # the fewest tokens that one program walks over where a sequence is cut into segments
 
 
-@cache
 def _multiprocessors(device):
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 132
 
@@ -571,7 +570,7 @@ class _Grid:
     def __init__(self, size, offsets, q, v):
         batch, T, H, K = q.shape
         V = v.shape[-1]
-        self.heads, self.device = H, q.device
+        self.heads, self.device, self.dtype = H, q.device, torch.float32
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
         length = _segment(batch * T, H, self.device)
         segments = -(-offsets.diff() // length)
@@ -627,7 +626,7 @@ class _Grid:
         return table.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else table
 
     def new_empty(self, *shape):
-        return torch.empty(shape, dtype=torch.float32, device=self.device)
+        return torch.empty(shape, dtype=self.dtype, device=self.device)
 
     def total(self, parts):
         """What the segments of each sequence add up to."""

@@ -1315,7 +1315,6 @@ def _products(tensors):
 SEGMENT = 256  # the fewest tokens that one program walks over where a sequence is cut into segments
 
 
-@cache
 def _multiprocessors(device):
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 132
 

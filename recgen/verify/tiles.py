@@ -58,6 +58,7 @@ class Search:
         self.found: dict[str, list[Config]] = {}
         self.edges: set[str] = set()
         self.whole: set[str] = set()
+        self.broken: set[str] = set()  # of those tried last, what does not compile
 
     def run(self) -> dict[str, list[Config]]:
         self._kernels()
@@ -112,9 +113,11 @@ class Search:
         kernels = {k for k in kernels if f"{k} {' '.join(map(str, config))}" not in self.without}
         with offline(self.target) as compiled, self._recorded(config, kernels):
             self._call()
-        for kernel in compiled.kernels.values():
-            if kernel.spill == 0 and kernel.name in kernels:
-                self.found[kernel.name].append(config)
+        spills = [(kernel.name, kernel.spill) for kernel in compiled.kernels.values()]
+        for name in kernels:  # in every variant that the schedules launch
+            own = [spill for other, spill in spills if other == name]
+            if own and not any(own) and name not in self.broken:
+                self.found[name].append(config)
 
     def _call(self) -> None:
         """Forward and backward in every schedule, with whole kernels and without."""
@@ -127,7 +130,7 @@ class Search:
             inputs[name] = x.to(torch.bfloat16).requires_grad_(x.is_floating_point())
         for whole in (True, False):  # the kernels that have the whole state, and those that they stand for
             self.module._Grid.fits = lambda grid, kernel, whole=whole: self._fits(kernel, whole)
-            for schedule in self.module.SCHEDULES[-1:]:
+            for schedule in self.module.SCHEDULES:
                 o, _ = self.module.operator(**inputs, mode="chunk", backend="triton", schedule=schedule)
                 o.sum().backward()
 
@@ -140,7 +143,8 @@ class Search:
         """Launch only these kernels, with these tiles; hand out the pointers of all that would have been launched."""
         from recgen.verify.offline import offline
 
-        grid, seen = self.module._Grid, {}
+        search, grid, seen = self, self.module._Grid, {}
+        self.broken = set()
         rows, tile, warps, stages = config
         launch, tiles = grid.launch, grid.tiles
 
@@ -154,8 +158,10 @@ class Search:
                 seen[name] = kernel.arg_names
             if name in kernels:
                 print("try", name, *config, flush=True)
-                with contextlib.suppress(Exception):  # it does not compile, or needs too much shared memory
+                try:
                     launch(self, kernel, *args, **options)
+                except Exception:  # noqa: BLE001  it does not compile, or needs too much shared memory
+                    search.broken.add(name)
 
         grid.launch, grid.tiles = recorded, forced
         try:
