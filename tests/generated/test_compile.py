@@ -1,6 +1,8 @@
 """torch.compile(fullgraph=True): the numbers of eager code, one graph for all lengths, documents, and clear errors."""
 from __future__ import annotations
 
+import shutil
+
 import pytest
 import torch
 
@@ -65,6 +67,7 @@ def test_the_other_forms_compile(name: str, mode: str) -> None:
     assert_equal(training_step(compiled, values, state, mode=mode), expected)
 
 
+@pytest.mark.skipif(not shutil.which("g++") and not shutil.which("clang++"), reason="inductor compiles C++")
 @pytest.mark.parametrize("name", ["simple_gla", "retnet_rotary"])
 def test_inductor_compiles_a_training_step(name: str) -> None:
     module = emitted(name)
