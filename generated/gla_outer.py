@@ -1540,7 +1540,6 @@ def _recurrent_forward(
 
 
 TILES = {}  # no tiles are known to fit: every kernel takes those that fit almost everywhere
-TUNE = False  # whether each kernel's first launch times its tiles in TILES and keeps the fastest
 
 
 def _choices(width, exact):

@@ -509,7 +509,6 @@ def _add_up(parts_ptr, total_ptr, slots_ptr, numbers, BLOCK: tl.constexpr):
 
 
 TILES = {}  # no tiles are known to fit: every kernel takes those that fit almost everywhere
-TUNE = False  # whether each kernel's first launch times its tiles in TILES and keeps the fastest
 
 
 def _choices(width, exact):

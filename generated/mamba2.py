@@ -1061,7 +1061,6 @@ TILES = {
         },
     },
 }
-TUNE = False  # whether each kernel's first launch times its tiles in TILES and keeps the fastest
 
 
 def _choices(width, exact):
