@@ -304,6 +304,9 @@ def _scan_ends(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    g_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Where the chunks end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -313,13 +316,15 @@ def _scan_ends(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = tl.zeros([BM, BV], tl.float32)
     total = tl.zeros([BM, BV], tl.float32)
     for t in range(first, last):
-        at = t * H + head
-        g = _load(g_ptr + at * K * V, feature, channel, feature_valid, channel_valid, V)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = _load(g_ptr + (t * g_heads + g_head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        k = tl.load(k_ptr + (t * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (t * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(feature_valid[:, None] & channel_valid[None, :], _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         write = k[:, None] * v[None, :]
@@ -345,6 +350,10 @@ def _scan_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    q_group: tl.constexpr,
+    g_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs of a chunk from the state at its start."""
     program = tl.program_id(0).to(tl.int64)
@@ -354,13 +363,17 @@ def _scan_forward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    g_heads, g_head = H // g_group, head // g_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(first, last):
         at = t * H + head
-        q = tl.load(q_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        g = _load(g_ptr + at * K * V, feature, channel, feature_valid, channel_valid, V)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        q = tl.load(q_ptr + (t * q_heads + q_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        g = _load(g_ptr + (t * g_heads + g_head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        k = tl.load(k_ptr + (t * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (t * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(feature_valid[:, None] & channel_valid[None, :], _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         write = k[:, None] * v[None, :]
@@ -386,6 +399,8 @@ def _scan_ends_backward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    g_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """The same of the state's gradient, backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -395,13 +410,15 @@ def _scan_ends_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = tl.zeros([BM, BV], tl.float32)
     for back in range(last - first):
         t = last - 1 - back
         at = t * H + head
-        g = _load(g_ptr + at * K * V, feature, channel, feature_valid, channel_valid, V)
+        g = _load(g_ptr + (t * g_heads + g_head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_o = tl.load(d_o_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        q = tl.load(q_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        q = tl.load(q_ptr + (t * q_heads + q_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(feature_valid[:, None] & channel_valid[None, :], _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         query = q * scale
@@ -436,6 +453,10 @@ def _scan_backward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    g_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of a chunk from the state at its start and the state's gradient at its end."""
     program = tl.program_id(0).to(tl.int64)
@@ -445,15 +466,18 @@ def _scan_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    q_heads, q_head = H // q_group, head // q_group
     S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_S = _load(d_S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     scratch = scratch_ptr + program * CHUNK * BM * BV + tl.arange(0, BM)[:, None] * BV + tl.arange(0, BV)[None, :]
     for t in range(first, last):  # the state before every token, kept until the walk back
         tl.store(scratch + (t - first) * BM * BV, S)
-        at = t * H + head
-        g = _load(g_ptr + at * K * V, feature, channel, feature_valid, channel_valid, V)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = _load(g_ptr + (t * g_heads + g_head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        k = tl.load(k_ptr + (t * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (t * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(feature_valid[:, None] & channel_valid[None, :], _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         write = k[:, None] * v[None, :]
@@ -461,13 +485,13 @@ def _scan_backward(
     tl.debug_barrier()
     for back in range(last - first):
         t = last - 1 - back
-        at = t * H + head
         S = tl.load(scratch + (t - first) * BM * BV)
+        at = t * H + head
         d_o = tl.load(d_o_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        g = _load(g_ptr + at * K * V, feature, channel, feature_valid, channel_valid, V)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        q = tl.load(q_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        g = _load(g_ptr + (t * g_heads + g_head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        k = tl.load(k_ptr + (t * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (t * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        q = tl.load(q_ptr + (t * q_heads + q_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(feature_valid[:, None] & channel_valid[None, :], _logsigmoid(g), 0.0)
         decay = tl.exp(log_decay)
         write = k[:, None] * v[None, :]
@@ -540,6 +564,10 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    q_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    g_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -551,13 +579,18 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    g_heads, g_head = H // g_group, head // g_group
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
-        at = (first + t) * H + head
-        q = tl.load(q_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        g = _load(g_ptr + at * K * V, feature, channel, feature_valid, channel_valid, V)
+        token = first + t
+        at = token * H + head
+        q = tl.load(q_ptr + (token * q_heads + q_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        k = tl.load(k_ptr + (token * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = _load(g_ptr + (token * g_heads + g_head) * K * V, feature, channel, feature_valid, channel_valid, V)
         query = q * scale
         log_decay = tl.where(feature_valid[:, None] & channel_valid[None, :], _logsigmoid(g), 0.0)
         S = k[:, None] * v[None, :] + tl.where(
@@ -581,10 +614,10 @@ class _Grid:
     slots[s + 1].
     """
 
-    def __init__(self, size, offsets, sequences, q, v):
-        batch, T, self.heads, K = q.shape
+    def __init__(self, size, offsets, sequences, heads, q, v):
+        batch, T, _, K = q.shape
         V = v.shape[-1]
-        self.sequences, self.device = sequences, q.device
+        self.heads, self.sequences, self.device = heads, sequences, q.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
         chunks = -(-offsets.diff() // size)
         slots = F.pad(chunks.cumsum(0), (1, 0))
@@ -600,6 +633,16 @@ class _Grid:
         }
         self.tiles = self.blocks["tokens"]["TILES"]
         self.span = max(1, SCRATCH // (self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, count, pointers, scalars, tile="tokens", **constants):
         """One program per tile and head of `count` chunks, or of sequences; those have small tiles."""
@@ -631,48 +674,92 @@ class _Grid:
 
 def _launch_forward(size, offsets, scale, q, k, v, g, S):
     """The output and the final state."""
-    grid = _Grid(size, offsets, S.shape[0], q, v)
-    batch, T, H, _ = q.shape
+    H = S.shape[1]
+    grid = _Grid(size, offsets, S.shape[0], H, q, v)
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     S_edges = S.new_empty(grid.chunks, *S.shape[1:])
     totals = S.new_empty(grid.chunks, *S.shape[1:])
     S_end = torch.empty_like(S)
-    grid.launch(_scan_ends, grid.chunks, (g, k, v, S_edges, totals, grid.cuts), ())
+    grid.launch(
+        _scan_ends,
+        grid.chunks,
+        (g, k, v, S_edges, totals, grid.cuts),
+        (),
+        g_group=grid.group(g),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
+    )
     grid.hand_over(S_edges, totals, S, S_end, False)
     o = v.new_empty(batch, T, H, V)
-    grid.launch(_scan_forward, grid.chunks, (S_edges, q, g, k, v, o, grid.cuts), (scale,))
+    grid.launch(
+        _scan_forward,
+        grid.chunks,
+        (S_edges, q, g, k, v, o, grid.cuts),
+        (scale,),
+        q_group=grid.group(q),
+        g_group=grid.group(g),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
+    )
     return o, (S_end,)
 
 
 def _launch_recurrent(offsets, scale, q, k, v, g, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid(max(1, q.shape[1]), offsets, S.shape[0], q, v)
-    batch, T, H, _ = q.shape
+    H = S.shape[1]
+    grid = _Grid(max(1, q.shape[1]), offsets, S.shape[0], H, q, v)
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     o = v.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
-    grid.launch(_recurrent_forward, grid.sequences, (q, k, v, g, S, o, S_end, grid.offsets), (scale,))
+    grid.launch(
+        _recurrent_forward,
+        grid.sequences,
+        (q, k, v, g, S, o, S_end, grid.offsets),
+        (scale,),
+        q_group=grid.group(q),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
+        g_group=grid.group(g),
+    )
     return o, (S_end,)
 
 
 def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(size, offsets, S.shape[0], q, v)
-    batch, T, H, K = q.shape
+    H = S.shape[1]
+    grid = _Grid(size, offsets, S.shape[0], H, q, v)
+    batch, T, _, K = q.shape
     rows = batch * T
     S_edges = S.new_empty(grid.chunks, *S.shape[1:])
     totals = S.new_empty(grid.chunks, *S.shape[1:])
     S_end = torch.empty_like(S)
-    grid.launch(_scan_ends, grid.chunks, (g, k, v, S_edges, totals, grid.cuts), ())
+    grid.launch(
+        _scan_ends,
+        grid.chunks,
+        (g, k, v, S_edges, totals, grid.cuts),
+        (),
+        g_group=grid.group(g),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
+    )
     grid.hand_over(S_edges, totals, S, S_end, False)
     d_S_edges = torch.empty_like(S_edges)
     d_S_start = torch.empty_like(d_S)
-    grid.launch(_scan_ends_backward, grid.chunks, (g, d_o, q, d_S_edges, grid.cuts), (scale,))
+    grid.launch(
+        _scan_ends_backward,
+        grid.chunks,
+        (g, d_o, q, d_S_edges, grid.cuts),
+        (scale,),
+        g_group=grid.group(g),
+        q_group=grid.group(q),
+    )
     grid.hand_over(d_S_edges, totals, d_S, d_S_start, True)
     d_q_tiles = S.new_empty(grid.tiles, batch, T, H, K)
-    d_g = torch.empty_like(g)
+    d_g = grid.gradient(g)
     d_k_tiles = S.new_empty(grid.tiles, batch, T, H, K)
-    d_v = torch.empty_like(v)
+    d_v = grid.gradient(v)
     scratch = grid.scratch()
     pointers = (S_edges, d_S_edges, d_o, g, k, v, q, d_q_tiles, d_g, d_k_tiles, d_v, scratch, grid.cuts)
     for first_slot in range(0, grid.chunks, grid.span):
@@ -687,6 +774,10 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 first_slot,
             ),
             CHUNK=size,
+            g_group=grid.group(g),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            q_group=grid.group(q),
         )
     d_q = d_q_tiles.sum(0)
     d_k = d_k_tiles.sum(0)
@@ -696,6 +787,16 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -731,8 +832,10 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(q, k, v, g, S, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     S_end = torch.empty_like(S)
+    heads = S.shape[1]
+    q, k, v, g = (_repeated(x, heads) for x in (q, k, v, g))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
         rows = _chunk_rows(mode, size, part)
@@ -758,7 +861,7 @@ def _forward(q, k, v, g, S, offsets, scale, mode, backend, size):
 
 
 def _forward_fake(q, _k, v, _g, S, *_):
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     return [o, S.new_empty(S.shape)]
 
 
@@ -769,13 +872,19 @@ def _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size):
     d_v = torch.empty_like(v)
     d_g = torch.empty_like(g)
     d_S_start = torch.empty_like(S)
+    heads = S.shape[1]
+    q, k, v, g = (_repeated(x, heads) for x in (q, k, v, g))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_q[:, part], d_k[:, part], d_v[:, part], d_g[:, part], d_S_start[sequence] = _chunk_backward_torch(
+        d_q_part, d_k_part, d_v_part, d_g_part, d_S_start[sequence] = _chunk_backward_torch(
             *inputs, scale, S[sequence], *after, rows
         )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
+        d_g[:, part] = _per_group(d_g_part, d_g[:, part])
     return [d_q, d_k, d_v, d_g, d_S_start]
 
 
@@ -786,7 +895,7 @@ def _backward(q, k, v, g, S, offsets, d_o, d_S, scale, mode, backend, size):
         if backend == "torch":
             return _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size)
         gradients = _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, g, S), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, g, S), strict=True)]
 
 
 def _backward_fake(q, k, v, g, S, *_):
@@ -892,6 +1001,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Gated linear attention with a gate of its own for every entry of the state.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         q: input [B, T, H, K].
@@ -1043,6 +1155,8 @@ def step(q, k, v, g, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], q, dtype)
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
         query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
         o, S = _token_step(query, k, v, log_decay, S)
@@ -1103,6 +1217,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _naive_documents(q, k, v, g, S, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    q, k, v, g = (_repeated(x, heads) for x in (q, k, v, g))
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -1136,13 +1252,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

@@ -480,6 +480,10 @@ def _segment_ends(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    r_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -489,31 +493,34 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
-    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    r_heads, r_head = H // r_group, head // r_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = tl.zeros([BM, BV], tl.float32)
     log_total = tl.zeros([BM, BV], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
-        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
         S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
         log_total += total[:, None] + total_2[None, :]
@@ -544,6 +551,11 @@ def _chunk_forward(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
+    g_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    r_group: tl.constexpr,
 ):
     """Outputs and the final state."""
     program = tl.program_id(0).to(tl.int64)
@@ -557,26 +569,32 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    g_heads, g_head = H // g_group, head // g_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    r_heads, r_head = H // r_group, head // r_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         query_decayed = query * decay_to_row
-        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
         decay_to_row_2 = tl.exp(prefix_2)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
@@ -586,7 +604,7 @@ def _chunk_forward(
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
         pairs_all = tl.zeros([CHUNK, BV], tl.float32)
         for level in tl.static_range(LEVELS):
@@ -643,6 +661,11 @@ def _chunk_backward_query(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    q_group: tl.constexpr,
+    r_group: tl.constexpr,
+    v_group: tl.constexpr,
+    k_group: tl.constexpr,
 ):
     """Gradients of what reads the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -656,15 +679,21 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    q_heads, q_head = H // q_group, head // q_group
+    r_heads, r_head = H // r_group, head // r_group
+    v_heads, v_head = H // v_group, head // v_group
+    k_heads, k_head = H // k_group, head // k_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
@@ -672,23 +701,23 @@ def _chunk_backward_query(
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_query_decayed[t,m] = Σ_c decay_to_row_2[t,c] d_o[t,c] S[m,c]
         d_query_decayed = _dot(decay_to_row_2 * d_o, tl.trans(S), DOT, PRECISION)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_decay_to_row = query * d_query_decayed
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
@@ -759,6 +788,11 @@ def _chunk_backward_output(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    r_group: tl.constexpr,
+    q_group: tl.constexpr,
+    g_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of what leaves the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -772,24 +806,30 @@ def _chunk_backward_output(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    r_heads, r_head = H // r_group, head // r_group
+    q_heads, q_head = H // q_group, head // q_group
+    g_heads, g_head = H // g_group, head // g_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         query_decayed = query * decay_to_row
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_decay_to_row_2[t,c] = (Σ_m query_decayed[t,m] S[m,c]) d_o[t,c]
         d_decay_to_row_2 = _dot(query_decayed, S, DOT, PRECISION) * d_o
-        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
@@ -809,11 +849,11 @@ def _chunk_backward_output(
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
         S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
 
@@ -843,6 +883,11 @@ def _chunk_backward_reads(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    q_group: tl.constexpr,
+    r_group: tl.constexpr,
+    v_group: tl.constexpr,
+    k_group: tl.constexpr,
 ):
     """Gradients of what reads the state and of what leaves it, in one walk."""
     program = tl.program_id(0).to(tl.int64)
@@ -856,15 +901,21 @@ def _chunk_backward_reads(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    q_heads, q_head = H // q_group, head // q_group
+    r_heads, r_head = H // r_group, head // r_group
+    v_heads, v_head = H // v_group, head // v_group
+    k_heads, k_head = H // k_group, head // k_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
@@ -872,16 +923,16 @@ def _chunk_backward_reads(
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_query_decayed[t,m] = Σ_c decay_to_row_2[t,c] d_o[t,c] S[m,c]
         d_query_decayed = _dot(decay_to_row_2 * d_o, tl.trans(S), DOT, PRECISION)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_decay_to_row = query * d_query_decayed
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         query_decayed = query * decay_to_row
         # d_decay_to_row_2[t,c] = (Σ_m query_decayed[t,m] S[m,c]) d_o[t,c]
@@ -901,7 +952,7 @@ def _chunk_backward_reads(
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
@@ -970,6 +1021,9 @@ def _segment_ends_backward(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    r_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """The same of the state's gradient, backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -983,6 +1037,9 @@ def _segment_ends_backward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    r_heads, r_head = H // r_group, head // r_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = tl.zeros([BM, BV], tl.float32)
     log_total = tl.zeros([BM, BV], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
@@ -990,11 +1047,12 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
-        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
@@ -1004,7 +1062,7 @@ def _segment_ends_backward(
         # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
         decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         query_decayed = query * decay_to_row
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -1043,6 +1101,11 @@ def _chunk_backward_key(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    r_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of what writes to the state; walks backwards with its gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -1056,36 +1119,42 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    r_heads, r_head = H // r_group, head // r_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = d_S * S
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
-        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         d_total = tl.sum(chunk_decay * d_chunk_decay, 1)  # d_total[m] = Σ_c chunk_decay[m,c] d_chunk_decay[m,c]
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
         # d_key_decayed[t,m] = Σ_c d_S[m,c] value_decayed[t,c]
         d_key_decayed = _dot(value_decayed, tl.trans(d_S), DOT, PRECISION)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
@@ -1170,6 +1239,11 @@ def _chunk_backward_value(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    r_group: tl.constexpr,
+    k_group: tl.constexpr,
+    g_group: tl.constexpr,
+    q_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of the values written; walks backwards with the state's gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -1183,26 +1257,32 @@ def _chunk_backward_value(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    r_heads, r_head = H // r_group, head // r_group
+    k_heads, k_head = H // k_group, head // k_group
+    g_heads, g_head = H // g_group, head // g_group
+    q_heads, q_head = H // q_group, head // q_group
+    v_heads, v_head = H // v_group, head // v_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         d_value_decayed = _dot(key_decayed, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key_decayed[t,m]
-        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -1211,7 +1291,7 @@ def _chunk_backward_value(
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
         d_total_2 = tl.sum(chunk_decay * d_chunk_decay, 0)  # d_total_2[c] = Σ_m chunk_decay[m,c] d_chunk_decay[m,c]
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_decay_to_end_2 = v * d_value_decayed
         d_suffix_2 = decay_to_end_2 * d_decay_to_end_2
         # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
@@ -1309,6 +1389,11 @@ def _chunk_backward_writes(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    r_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of all that writes to the state, in one walk backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -1322,20 +1407,26 @@ def _chunk_backward_writes(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    r_heads, r_head = H // r_group, head // r_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = d_S * S
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
-        r = _load(r_ptr + start * V, at, channel, valid, channel_valid, V)
+        r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
@@ -1343,16 +1434,16 @@ def _chunk_backward_writes(
         d_total = tl.sum(part_of_chunk_decay, 1)  # d_total[m] = Σ_c chunk_decay[m,c] d_chunk_decay[m,c]
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
         # d_key_decayed[t,m] = Σ_c d_S[m,c] value_decayed[t,c]
         d_key_decayed = _dot(value_decayed, tl.trans(d_S), DOT, PRECISION)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
@@ -1503,6 +1594,11 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    q_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    g_group: tl.constexpr,
+    r_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -1514,14 +1610,20 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    g_heads, g_head = H // g_group, head // g_group
+    r_heads, r_head = H // r_group, head // r_group
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
-        at = (first + t) * H + head
-        q = tl.load(q_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        g = tl.load(g_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        r = tl.load(r_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        token = first + t
+        at = token * H + head
+        q = tl.load(q_ptr + (token * q_heads + q_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        k = tl.load(k_ptr + (token * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + (token * g_heads + g_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        r = tl.load(r_ptr + (token * r_heads + r_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         query = q * scale
         log_decay_key = tl.where(feature_valid, _logsigmoid(g) / 16, 0.0)
         log_decay_value = tl.where(channel_valid, _logsigmoid(r) / 16, 0.0)
@@ -1597,12 +1699,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, q, v):
-        batch, T, H, K = q.shape
+    def __init__(self, schedule, size, offsets, heads, q, v):
+        batch, T, _, K = q.shape
         V = v.shape[-1]
-        self.heads, self.device = H, q.device
+        self.heads, self.device = heads, q.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -1624,6 +1726,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -1696,8 +1808,9 @@ def _default_schedule(sizes, sequences, like):
 
 def _launch_forward(schedule, size, offsets, scale, q, k, v, g, r, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(schedule, size, offsets, q, v)
-    batch, T, H, K = q.shape
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
+    batch, T, _, K = q.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((q, k, v))
@@ -1718,6 +1831,10 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, r, S):
                 totals,
             ),
             (),
+            g_group=grid.group(g),
+            r_group=grid.group(r),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1738,6 +1855,11 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, r, S):
         ),
         (scale,),
         levels=True,
+        q_group=grid.group(q),
+        g_group=grid.group(g),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
+        r_group=grid.group(r),
         ENDS=not grid.split,
         **products,
     )
@@ -1747,8 +1869,9 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, r, S):
 
 def _launch_recurrent(offsets, scale, q, k, v, g, r, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid("fused", 0, offsets, q, v)
-    batch, T, H, _ = q.shape
+    H = S.shape[1]
+    grid = _Grid("fused", 0, offsets, H, q, v)
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
@@ -1766,6 +1889,11 @@ def _launch_recurrent(offsets, scale, q, k, v, g, r, S):
             S_end,
         ),
         (scale,),
+        q_group=grid.group(q),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
+        g_group=grid.group(g),
+        r_group=grid.group(r),
         chunked=False,
     )
 
@@ -1774,8 +1902,9 @@ def _launch_recurrent(offsets, scale, q, k, v, g, r, S):
 
 def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(schedule, size, offsets, q, v)
-    batch, T, H, K = q.shape
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
+    batch, T, _, K = q.shape
     V = v.shape[-1]
     rows = batch * T
     segments = grid.segments
@@ -1798,13 +1927,17 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
                 totals,
             ),
             (),
+            g_group=grid.group(g),
+            r_group=grid.group(r),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     if not grid.fits("_chunk_backward_reads"):
         d_log_decay_key_part = S.new_empty(batch, T, H, K)
-        d_q = torch.empty_like(q)
+        d_q = grid.gradient(q)
         S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
         grid.launch(
             _chunk_backward_query,
@@ -1823,6 +1956,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            g_group=grid.group(g),
+            q_group=grid.group(q),
+            r_group=grid.group(r),
+            v_group=grid.group(v),
+            k_group=grid.group(k),
             **products,
         )
 
@@ -1842,12 +1980,17 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
                 d_log_decay_value_part,
             ),
             (scale,),
+            r_group=grid.group(r),
+            q_group=grid.group(q),
+            g_group=grid.group(g),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
 
     if grid.fits("_chunk_backward_reads"):
         d_log_decay_key_part = S.new_empty(batch, T, H, K)
-        d_q = torch.empty_like(q)
+        d_q = grid.gradient(q)
         d_log_decay_value_part = S.new_empty(batch, T, H, V)
         S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_reads", "m")[0] + segments, *S_starts.shape[1:])
         grid.launch(
@@ -1868,6 +2011,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            g_group=grid.group(g),
+            q_group=grid.group(q),
+            r_group=grid.group(r),
+            v_group=grid.group(v),
+            k_group=grid.group(k),
             **products,
         )
 
@@ -1886,13 +2034,16 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
                 totals,
             ),
             (scale,),
+            g_group=grid.group(g),
+            r_group=grid.group(r),
+            q_group=grid.group(q),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
-        d_g = torch.empty_like(g)
-        d_k = torch.empty_like(k)
+        d_g = grid.gradient(g)
+        d_k = grid.gradient(k)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1912,13 +2063,18 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            g_group=grid.group(g),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            r_group=grid.group(r),
+            q_group=grid.group(q),
             ENDS=not grid.split,
             **products,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = torch.empty_like(v)
-        d_r = torch.empty_like(r)
+        d_v = grid.gradient(v)
+        d_r = grid.gradient(r)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1937,14 +2093,19 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            r_group=grid.group(r),
+            k_group=grid.group(k),
+            g_group=grid.group(g),
+            q_group=grid.group(q),
+            v_group=grid.group(v),
             **products,
         )
 
     if grid.fits("_chunk_backward_writes"):
-        d_g = torch.empty_like(g)
-        d_k = torch.empty_like(k)
-        d_v = torch.empty_like(v)
-        d_r = torch.empty_like(r)
+        d_g = grid.gradient(g)
+        d_k = grid.gradient(k)
+        d_v = grid.gradient(v)
+        d_r = grid.gradient(r)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1967,6 +2128,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            g_group=grid.group(g),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            r_group=grid.group(r),
+            q_group=grid.group(q),
             ENDS=not grid.split,
             **products,
         )
@@ -1984,6 +2150,16 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -2019,8 +2195,10 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(q, k, v, g, r, S, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     S_end = torch.empty_like(S)
+    heads = S.shape[1]
+    q, k, v, g, r = (_repeated(x, heads) for x in (q, k, v, g, r))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part], r[:, part]))
         rows = _chunk_rows(mode, size, part)
@@ -2046,7 +2224,7 @@ def _forward(q, k, v, g, r, S, offsets, scale, mode, backend, schedule, size):
 
 
 def _forward_fake(q, _k, v, _g, _r, S, *_):
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     return [o, S.new_empty(S.shape)]
 
 
@@ -2058,13 +2236,20 @@ def _backward_torch(q, k, v, g, r, S, offsets, d_o, d_S, scale, mode, size):
     d_g = torch.empty_like(g)
     d_r = torch.empty_like(r)
     d_S_start = torch.empty_like(S)
+    heads = S.shape[1]
+    q, k, v, g, r = (_repeated(x, heads) for x in (q, k, v, g, r))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part], r[:, part]))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_q[:, part], d_k[:, part], d_v[:, part], d_g[:, part], d_r[:, part], d_S_start[sequence] = (
-            _chunk_backward_torch(*inputs, scale, S[sequence], *after, rows)
+        d_q_part, d_k_part, d_v_part, d_g_part, d_r_part, d_S_start[sequence] = _chunk_backward_torch(
+            *inputs, scale, S[sequence], *after, rows
         )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
+        d_g[:, part] = _per_group(d_g_part, d_g[:, part])
+        d_r[:, part] = _per_group(d_r_part, d_r[:, part])
     return [d_q, d_k, d_v, d_g, d_r, d_S_start]
 
 
@@ -2075,7 +2260,7 @@ def _backward(q, k, v, g, r, S, offsets, d_o, d_S, scale, mode, backend, schedul
         if backend == "torch":
             return _backward_torch(q, k, v, g, r, S, offsets, d_o, d_S, scale, mode, size)
         gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, g, r, S), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, g, r, S), strict=True)]
 
 
 def _backward_fake(q, k, v, g, r, S, *_):
@@ -2182,6 +2367,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Gated linear attention, its gate an outer product of one along the keys and one along the values.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         q: input [B, T, H, K].
@@ -2338,6 +2526,8 @@ def step(q, k, v, g, r, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], q, dtype)
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
         query, k, v, log_decay_key, log_decay_value = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
         o, S = _token_step(query, k, v, log_decay_key, log_decay_value, S)
@@ -2401,6 +2591,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _naive_documents(q, k, v, g, r, S, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    q, k, v, g, r = (_repeated(x, heads) for x in (q, k, v, g, r))
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -2434,13 +2626,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

@@ -400,6 +400,9 @@ def _segment_ends(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -409,26 +412,28 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
-    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = tl.zeros([BM, BV], tl.float32)
     log_total = tl.zeros([BV], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
+        token = first + chunk * CHUNK
+        g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -457,6 +462,10 @@ def _chunk_forward(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    g_group: tl.constexpr,
 ):
     """Outputs and the final state."""
     program = tl.program_id(0).to(tl.int64)
@@ -470,26 +479,31 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    g_heads, g_head = H // g_group, head // g_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
-        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
+        g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
         pairs_all = tl.zeros([CHUNK, BV], tl.float32)
         for level in tl.static_range(LEVELS):
@@ -532,6 +546,9 @@ def _chunk_backward_query(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of what reads the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -545,19 +562,23 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
+        g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
@@ -577,7 +598,7 @@ def _chunk_backward_query(
             # d_scores[s,t,i] = Σ_c decay_from_middle[s,t,c] d_o[t,c] value_weighted[s,i,c]
             d_scores = _dot(decay_from_middle * d_o, tl.trans(value_weighted), DOT, PRECISION)
             d_similarity_pairs += tl.where(siblings, d_scores, 0.0)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         # d_query[t,m] = Σ_c decay_to_row[t,c] d_o[t,c] S[m,c] + key[t,m] d_self_score[t]
         #              + Σ_i d_similarity_pairs[t,i] key[i,m]
         d_query = (
@@ -610,6 +631,10 @@ def _chunk_backward_output(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    q_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of what leaves the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -623,17 +648,22 @@ def _chunk_backward_output(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    q_heads, q_head = H // q_group, head // q_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_decay_to_row = _dot(query, S, DOT, PRECISION) * d_o  # d_decay_to_row[t,c] = (Σ_m query[t,m] S[m,c]) d_o[t,c]
-        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
+        g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
@@ -651,9 +681,9 @@ def _chunk_backward_output(
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
 
 
@@ -680,6 +710,10 @@ def _chunk_backward_reads(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of what reads the state and of what leaves it, in one walk."""
     program = tl.program_id(0).to(tl.int64)
@@ -693,22 +727,27 @@ def _chunk_backward_reads(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    q_heads, q_head = H // q_group, head // q_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
+        g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_decay_to_row = _dot(query, S, DOT, PRECISION) * d_o  # d_decay_to_row[t,c] = (Σ_m query[t,m] S[m,c]) d_o[t,c]
         d_prefix = decay_to_row * d_decay_to_row
@@ -738,7 +777,7 @@ def _chunk_backward_reads(
             # d_scores[s,t,i] = Σ_c decay_from_middle[s,t,c] d_o[t,c] value_weighted[s,i,c]
             d_scores = _dot(decay_from_middle * d_o, tl.trans(value_weighted), DOT, PRECISION)
             d_similarity_pairs += tl.where(siblings, d_scores, 0.0)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         # d_query[t,m] = Σ_c decay_to_row[t,c] d_o[t,c] S[m,c] + key[t,m] d_self_score[t]
         #              + Σ_i d_similarity_pairs[t,i] key[i,m]
         d_query = (
@@ -769,6 +808,8 @@ def _segment_ends_backward(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """The same of the state's gradient, backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -782,6 +823,8 @@ def _segment_ends_backward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = tl.zeros([BM, BV], tl.float32)
     log_total = tl.zeros([BV], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
@@ -789,14 +832,15 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
@@ -829,6 +873,9 @@ def _chunk_backward_key(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
+    g_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of what writes to the state; walks backwards with its gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -842,20 +889,24 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
+    g_heads, g_head = H // g_group, head // g_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
@@ -914,6 +965,10 @@ def _chunk_backward_value(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    k_group: tl.constexpr,
+    q_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of the values written; walks backwards with the state's gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -927,21 +982,26 @@ def _chunk_backward_value(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    k_heads, k_head = H // k_group, head // k_group
+    q_heads, q_head = H // q_group, head // q_group
+    v_heads, v_head = H // v_group, head // v_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_value_decayed = _dot(k, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
-        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
+        g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
@@ -950,7 +1010,7 @@ def _chunk_backward_value(
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_decay_to_end = v * d_value_decayed
         d_suffix = decay_to_end * d_decay_to_end
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
@@ -1029,6 +1089,10 @@ def _chunk_backward_writes(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
+    g_group: tl.constexpr,
+    q_group: tl.constexpr,
+    k_group: tl.constexpr,
 ):
     """Gradients of all that writes to the state, in one walk backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -1042,25 +1106,30 @@ def _chunk_backward_writes(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
+    g_heads, g_head = H // g_group, head // g_group
+    q_heads, q_head = H // q_group, head // q_group
+    k_heads, k_head = H // k_group, head // k_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
-        g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
+        g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
         decay_to_end = tl.exp(suffix)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_value_decayed = _dot(k, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
@@ -1182,6 +1251,10 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    q_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    g_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -1193,13 +1266,18 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    g_heads, g_head = H // g_group, head // g_group
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
-        at = (first + t) * H + head
-        q = tl.load(q_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        g = tl.load(g_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        token = first + t
+        at = token * H + head
+        q = tl.load(q_ptr + (token * q_heads + q_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        k = tl.load(k_ptr + (token * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + (token * g_heads + g_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         query = q * scale
         log_decay = tl.where(channel_valid, _logsigmoid(g) / 16, 0.0)
         S = k[:, None] * v[None, :] + tl.where(
@@ -1274,12 +1352,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, q, v):
-        batch, T, H, K = q.shape
+    def __init__(self, schedule, size, offsets, heads, q, v):
+        batch, T, _, K = q.shape
         V = v.shape[-1]
-        self.heads, self.device = H, q.device
+        self.heads, self.device = heads, q.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -1301,6 +1379,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -1383,8 +1471,9 @@ def _default_schedule(sizes, sequences, like):
 
 def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(schedule, size, offsets, q, v)
-    batch, T, H, _ = q.shape
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((q, k, v))
@@ -1404,6 +1493,9 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
                 totals,
             ),
             (),
+            g_group=grid.group(g),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1423,6 +1515,10 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
         ),
         (scale,),
         levels=True,
+        q_group=grid.group(q),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
+        g_group=grid.group(g),
         ENDS=not grid.split,
         **products,
     )
@@ -1432,8 +1528,9 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
 
 def _launch_recurrent(offsets, scale, q, k, v, g, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid("fused", 0, offsets, q, v)
-    batch, T, H, _ = q.shape
+    H = S.shape[1]
+    grid = _Grid("fused", 0, offsets, H, q, v)
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
@@ -1450,6 +1547,10 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
             S_end,
         ),
         (scale,),
+        q_group=grid.group(q),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
+        g_group=grid.group(g),
         chunked=False,
     )
 
@@ -1458,8 +1559,9 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
 
 def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(schedule, size, offsets, q, v)
-    batch, T, H, _ = q.shape
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     rows = batch * T
     segments = grid.segments
@@ -1481,12 +1583,15 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 totals,
             ),
             (),
+            g_group=grid.group(g),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     if not grid.fits("_chunk_backward_reads"):
-        d_q = torch.empty_like(q)
+        d_q = grid.gradient(q)
         S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
         grid.launch(
             _chunk_backward_query,
@@ -1502,6 +1607,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            g_group=grid.group(g),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
 
@@ -1520,11 +1628,15 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 d_log_decay_part,
             ),
             (scale,),
+            g_group=grid.group(g),
+            q_group=grid.group(q),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
 
     if grid.fits("_chunk_backward_reads"):
-        d_q = torch.empty_like(q)
+        d_q = grid.gradient(q)
         d_log_decay_part = S.new_empty(batch, T, H, V)
         S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_reads", "m")[0] + segments, *S_starts.shape[1:])
         grid.launch(
@@ -1543,6 +1655,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            g_group=grid.group(g),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            q_group=grid.group(q),
             **products,
         )
 
@@ -1560,12 +1676,14 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 totals,
             ),
             (scale,),
+            g_group=grid.group(g),
+            q_group=grid.group(q),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
-        d_k = torch.empty_like(k)
+        d_k = grid.gradient(k)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1580,13 +1698,16 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            v_group=grid.group(v),
+            g_group=grid.group(g),
+            q_group=grid.group(q),
             ENDS=not grid.split,
             **products,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = torch.empty_like(v)
-        d_g = torch.empty_like(g)
+        d_v = grid.gradient(v)
+        d_g = grid.gradient(g)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1604,13 +1725,17 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            g_group=grid.group(g),
+            k_group=grid.group(k),
+            q_group=grid.group(q),
+            v_group=grid.group(v),
             **products,
         )
 
     if grid.fits("_chunk_backward_writes"):
-        d_k = torch.empty_like(k)
-        d_v = torch.empty_like(v)
-        d_g = torch.empty_like(g)
+        d_k = grid.gradient(k)
+        d_v = grid.gradient(v)
+        d_g = grid.gradient(g)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1630,6 +1755,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            v_group=grid.group(v),
+            g_group=grid.group(g),
+            q_group=grid.group(q),
+            k_group=grid.group(k),
             ENDS=not grid.split,
             **products,
         )
@@ -1646,6 +1775,16 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -1681,8 +1820,10 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(q, k, v, g, S, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     S_end = torch.empty_like(S)
+    heads = S.shape[1]
+    q, k, v, g = (_repeated(x, heads) for x in (q, k, v, g))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
         rows = _chunk_rows(mode, size, part)
@@ -1708,7 +1849,7 @@ def _forward(q, k, v, g, S, offsets, scale, mode, backend, schedule, size):
 
 
 def _forward_fake(q, _k, v, _g, S, *_):
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     return [o, S.new_empty(S.shape)]
 
 
@@ -1719,13 +1860,19 @@ def _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size):
     d_v = torch.empty_like(v)
     d_g = torch.empty_like(g)
     d_S_start = torch.empty_like(S)
+    heads = S.shape[1]
+    q, k, v, g = (_repeated(x, heads) for x in (q, k, v, g))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_q[:, part], d_k[:, part], d_v[:, part], d_g[:, part], d_S_start[sequence] = _chunk_backward_torch(
+        d_q_part, d_k_part, d_v_part, d_g_part, d_S_start[sequence] = _chunk_backward_torch(
             *inputs, scale, S[sequence], *after, rows
         )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
+        d_g[:, part] = _per_group(d_g_part, d_g[:, part])
     return [d_q, d_k, d_v, d_g, d_S_start]
 
 
@@ -1736,7 +1883,7 @@ def _backward(q, k, v, g, S, offsets, d_o, d_S, scale, mode, backend, schedule, 
         if backend == "torch":
             return _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size)
         gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, g, S), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, g, S), strict=True)]
 
 
 def _backward_fake(q, k, v, g, S, *_):
@@ -1842,6 +1989,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Linear attention gated per value channel.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         q: input [B, T, H, K].
@@ -1993,6 +2143,8 @@ def step(q, k, v, g, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], q, dtype)
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
         query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
         o, S = _token_step(query, k, v, log_decay, S)
@@ -2056,6 +2208,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _naive_documents(q, k, v, g, S, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    q, k, v, g = (_repeated(x, heads) for x in (q, k, v, g))
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -2089,13 +2243,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

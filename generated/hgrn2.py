@@ -406,6 +406,8 @@ def _segment_ends(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -415,18 +417,19 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
-    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    v_heads, v_head = H // v_group, head // v_group
     S = tl.zeros([BM, BV], tl.float32)
     log_total = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
@@ -434,7 +437,7 @@ def _segment_ends(
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -462,6 +465,9 @@ def _chunk_forward(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
+    g_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state."""
     program = tl.program_id(0).to(tl.int64)
@@ -475,17 +481,21 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    g_heads, g_head = H // g_group, head // g_group
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         query_decayed = query * decay_to_row
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
@@ -510,7 +520,7 @@ def _chunk_forward(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores_all[t,i] value[i,c] + self_score[t] value[t,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores_all, v, DOT, PRECISION) + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION)
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
@@ -541,6 +551,9 @@ def _chunk_backward_query(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    q_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of what reads the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -554,25 +567,29 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    q_heads, q_head = H // q_group, head // q_group
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_decay_to_row = query * d_query_decayed
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
@@ -634,6 +651,8 @@ def _segment_ends_backward(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """The same of the state's gradient, backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -647,6 +666,8 @@ def _segment_ends_backward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = tl.zeros([BM, BV], tl.float32)
     log_total = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
@@ -654,14 +675,15 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         query_decayed = query * decay_to_row
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -696,6 +718,9 @@ def _chunk_backward_key(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    v_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of what writes to the state; walks backwards with its gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -709,22 +734,26 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    v_heads, v_head = H // v_group, head // v_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
         d_decay_to_end = key * d_key_decayed
@@ -733,7 +762,7 @@ def _chunk_backward_key(
         d_suffix = decay_to_end * d_decay_to_end
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
@@ -788,6 +817,8 @@ def _chunk_backward_value(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of the values written; walks backwards with the state's gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -801,20 +832,23 @@ def _chunk_backward_value(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
@@ -874,6 +908,9 @@ def _chunk_backward_writes(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    g_group: tl.constexpr,
+    v_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of all that writes to the state, in one walk backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -887,22 +924,26 @@ def _chunk_backward_writes(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    g_heads, g_head = H // g_group, head // g_group
+    v_heads, v_head = H // v_group, head // v_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
+        g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.sigmoid(-g), 0.0)
         d_decay_to_end = key * d_key_decayed
@@ -911,7 +952,7 @@ def _chunk_backward_writes(
         d_suffix = decay_to_end * d_decay_to_end
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         key_decayed = key * decay_to_end
@@ -1012,6 +1053,9 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    q_group: tl.constexpr,
+    g_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -1023,12 +1067,16 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    g_heads, g_head = H // g_group, head // g_group
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
-        at = (first + t) * H + head
-        q = tl.load(q_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        g = tl.load(g_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        token = first + t
+        at = token * H + head
+        q = tl.load(q_ptr + (token * q_heads + q_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + (token * g_heads + g_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         query = q * scale
         key = tl.where(feature_valid, tl.sigmoid(-g), 0.0)
         log_decay = tl.where(feature_valid, _logsigmoid(g), 0.0)
@@ -1104,12 +1152,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, q, v):
-        batch, T, H, K = q.shape
+    def __init__(self, schedule, size, offsets, heads, q, v):
+        batch, T, _, K = q.shape
         V = v.shape[-1]
-        self.heads, self.device = H, q.device
+        self.heads, self.device = heads, q.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -1131,6 +1179,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -1213,8 +1271,9 @@ def _default_schedule(sizes, sequences, like):
 
 def _launch_forward(schedule, size, offsets, scale, q, g, v, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(schedule, size, offsets, q, v)
-    batch, T, H, K = q.shape
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
+    batch, T, _, K = q.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((q, g, v))
@@ -1233,6 +1292,8 @@ def _launch_forward(schedule, size, offsets, scale, q, g, v, S):
                 totals,
             ),
             (),
+            g_group=grid.group(g),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1251,6 +1312,9 @@ def _launch_forward(schedule, size, offsets, scale, q, g, v, S):
         ),
         (scale,),
         levels=True,
+        q_group=grid.group(q),
+        g_group=grid.group(g),
+        v_group=grid.group(v),
         ENDS=not grid.split,
         **products,
     )
@@ -1260,8 +1324,9 @@ def _launch_forward(schedule, size, offsets, scale, q, g, v, S):
 
 def _launch_recurrent(offsets, scale, q, g, v, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid("fused", 0, offsets, q, v)
-    batch, T, H, _ = q.shape
+    H = S.shape[1]
+    grid = _Grid("fused", 0, offsets, H, q, v)
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
@@ -1277,6 +1342,9 @@ def _launch_recurrent(offsets, scale, q, g, v, S):
             S_end,
         ),
         (scale,),
+        q_group=grid.group(q),
+        g_group=grid.group(g),
+        v_group=grid.group(v),
         chunked=False,
     )
 
@@ -1285,8 +1353,9 @@ def _launch_recurrent(offsets, scale, q, g, v, S):
 
 def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(schedule, size, offsets, q, v)
-    batch, T, H, K = q.shape
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
+    batch, T, _, K = q.shape
     rows = batch * T
     segments = grid.segments
     products = _products((q, g, v))
@@ -1306,12 +1375,14 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
                 totals,
             ),
             (),
+            g_group=grid.group(g),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_part = S.new_empty(batch, T, H, K)
-    d_q = torch.empty_like(q)
+    d_q = grid.gradient(q)
     S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
@@ -1328,6 +1399,9 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
         ),
         (scale,),
         levels=True,
+        g_group=grid.group(g),
+        q_group=grid.group(q),
+        v_group=grid.group(v),
         **products,
     )
 
@@ -1345,12 +1419,14 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
                 totals,
             ),
             (scale,),
+            g_group=grid.group(g),
+            q_group=grid.group(q),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
-        d_g = torch.empty_like(g)
+        d_g = grid.gradient(g)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1367,12 +1443,15 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            g_group=grid.group(g),
+            v_group=grid.group(v),
+            q_group=grid.group(q),
             ENDS=not grid.split,
             **products,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = torch.empty_like(v)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1385,12 +1464,14 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            g_group=grid.group(g),
+            q_group=grid.group(q),
             **products,
         )
 
     if grid.fits("_chunk_backward_writes"):
-        d_g = torch.empty_like(g)
-        d_v = torch.empty_like(v)
+        d_g = grid.gradient(g)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1408,6 +1489,9 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            g_group=grid.group(g),
+            v_group=grid.group(v),
+            q_group=grid.group(q),
             ENDS=not grid.split,
             **products,
         )
@@ -1423,6 +1507,16 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -1458,8 +1552,10 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(q, g, v, S, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     S_end = torch.empty_like(S)
+    heads = S.shape[1]
+    q, g, v = (_repeated(x, heads) for x in (q, g, v))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], g[:, part], v[:, part]))
         rows = _chunk_rows(mode, size, part)
@@ -1485,7 +1581,7 @@ def _forward(q, g, v, S, offsets, scale, mode, backend, schedule, size):
 
 
 def _forward_fake(q, _g, v, S, *_):
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     return [o, S.new_empty(S.shape)]
 
 
@@ -1495,13 +1591,18 @@ def _backward_torch(q, g, v, S, offsets, d_o, d_S, scale, mode, size):
     d_g = torch.empty_like(g)
     d_v = torch.empty_like(v)
     d_S_start = torch.empty_like(S)
+    heads = S.shape[1]
+    q, g, v = (_repeated(x, heads) for x in (q, g, v))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], g[:, part], v[:, part]))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_q[:, part], d_g[:, part], d_v[:, part], d_S_start[sequence] = _chunk_backward_torch(
+        d_q_part, d_g_part, d_v_part, d_S_start[sequence] = _chunk_backward_torch(
             *inputs, scale, S[sequence], *after, rows
         )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_g[:, part] = _per_group(d_g_part, d_g[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
     return [d_q, d_g, d_v, d_S_start]
 
 
@@ -1512,7 +1613,7 @@ def _backward(q, g, v, S, offsets, d_o, d_S, scale, mode, backend, schedule, siz
         if backend == "torch":
             return _backward_torch(q, g, v, S, offsets, d_o, d_S, scale, mode, size)
         gradients = _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, g, v, S), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, g, v, S), strict=True)]
 
 
 def _backward_fake(q, g, v, S, *_):
@@ -1617,6 +1718,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Gated linear recurrence with state expansion.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         q: input [B, T, H, K].
@@ -1763,6 +1867,8 @@ def step(q, g, v, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], q, dtype)
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
         query, key, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
         o, S = _token_step(query, key, v, log_decay, S)
@@ -1826,6 +1932,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _naive_documents(q, g, v, S, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    q, g, v = (_repeated(x, heads) for x in (q, g, v))
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -1859,13 +1967,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

@@ -309,6 +309,8 @@ def _segment_ends(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -318,10 +320,11 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
-    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head)
     S = tl.zeros([BM, BV], tl.float32)
     log_total = 0.0
@@ -330,16 +333,16 @@ def _segment_ends(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end[:, None]
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -367,6 +370,9 @@ def _chunk_forward(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state."""
     program = tl.program_id(0).to(tl.int64)
@@ -380,6 +386,9 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head)
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
@@ -387,21 +396,22 @@ def _chunk_forward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
@@ -440,6 +450,9 @@ def _chunk_backward_query(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
+    v_group: tl.constexpr,
+    k_group: tl.constexpr,
 ):
     """Gradients of what reads the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -453,6 +466,9 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    v_heads, v_head = H // v_group, head // v_group
+    k_heads, k_head = H // k_group, head // k_group
     log_decay = tl.load(log_decay_ptr + head)
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_forward = tl.zeros([1], tl.float32)
@@ -461,19 +477,20 @@ def _chunk_backward_query(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
@@ -482,7 +499,7 @@ def _chunk_backward_query(
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
         d_similarity = pair_decay * d_weighted
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         # d_query[t,m] = decay_to_row[t] d_query_decayed[t,m] + Σ_i d_similarity[t,i] key[i,m]
         d_query = decay_to_row[:, None] * d_query_decayed + _dot(d_similarity, k, DOT, PRECISION)
         d_q = scale * d_query
@@ -517,6 +534,7 @@ def _segment_ends_backward(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """The same of the state's gradient, backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -530,6 +548,7 @@ def _segment_ends_backward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
     log_decay = tl.load(log_decay_ptr + head)
     d_S = tl.zeros([BM, BV], tl.float32)
     log_total = 0.0
@@ -539,11 +558,12 @@ def _segment_ends_backward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
@@ -582,6 +602,9 @@ def _chunk_backward_key(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of what writes to the state; walks backwards with its gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -595,6 +618,9 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    q_heads, q_head = H // q_group, head // q_group
     log_decay = tl.load(log_decay_ptr + head)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_reverse = tl.zeros([1], tl.float32)
@@ -604,7 +630,8 @@ def _chunk_backward_key(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
@@ -612,15 +639,15 @@ def _chunk_backward_key(
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -670,6 +697,8 @@ def _chunk_backward_value(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of the values written; walks backwards with the state's gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -683,6 +712,8 @@ def _chunk_backward_value(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    q_heads, q_head = H // q_group, head // q_group
     log_decay = tl.load(log_decay_ptr + head)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
@@ -691,13 +722,14 @@ def _chunk_backward_value(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end[:, None]
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
@@ -746,6 +778,9 @@ def _chunk_backward_writes(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of all that writes to the state, in one walk backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -759,6 +794,9 @@ def _chunk_backward_writes(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    q_heads, q_head = H // q_group, head // q_group
     log_decay = tl.load(log_decay_ptr + head)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_reverse = tl.zeros([1], tl.float32)
@@ -768,7 +806,8 @@ def _chunk_backward_writes(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
@@ -776,15 +815,15 @@ def _chunk_backward_writes(
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -868,6 +907,9 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    q_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -879,13 +921,17 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head)
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
-        at = (first + t) * H + head
-        q = tl.load(q_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        token = first + t
+        at = token * H + head
+        q = tl.load(q_ptr + (token * q_heads + q_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        k = tl.load(k_ptr + (token * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         query = q * scale
         S = k[:, None] * v[None, :] + tl.where(
             log_decay > -0.5, S * _expm1(log_decay) + S, S * tl.exp(_minimum(log_decay, -0.5))
@@ -957,12 +1003,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, q, v):
-        batch, T, H, K = q.shape
+    def __init__(self, schedule, size, offsets, heads, q, v):
+        batch, T, _, K = q.shape
         V = v.shape[-1]
-        self.heads, self.device = H, q.device
+        self.heads, self.device = heads, q.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -984,6 +1030,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -1056,10 +1112,11 @@ def _default_schedule(sizes, sequences, like):
 
 def _launch_forward(schedule, size, offsets, scale, q, k, v, w, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(schedule, size, offsets, q, v)
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
     w = w.float()
     log_decay = -torch.exp(w.clamp(max=80))
-    batch, T, H, _ = q.shape
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((q, k, v))
@@ -1079,6 +1136,8 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, w, S):
                 totals,
             ),
             (),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1097,6 +1156,9 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, w, S):
             S_end,
         ),
         (scale,),
+        q_group=grid.group(q),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
         ENDS=not grid.split,
         **products,
     )
@@ -1106,10 +1168,11 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, w, S):
 
 def _launch_recurrent(offsets, scale, q, k, v, w, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid("fused", 0, offsets, q, v)
+    H = S.shape[1]
+    grid = _Grid("fused", 0, offsets, H, q, v)
     w = w.float()
     log_decay = -torch.exp(w.clamp(max=80))
-    batch, T, H, _ = q.shape
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
@@ -1126,6 +1189,9 @@ def _launch_recurrent(offsets, scale, q, k, v, w, S):
             S_end,
         ),
         (scale,),
+        q_group=grid.group(q),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
         chunked=False,
     )
 
@@ -1134,10 +1200,11 @@ def _launch_recurrent(offsets, scale, q, k, v, w, S):
 
 def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(schedule, size, offsets, q, v)
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
     w = w.float()
     log_decay = -torch.exp(w.clamp(max=80))
-    batch, T, H, _ = q.shape
+    batch, T, _, _ = q.shape
     rows = batch * T
     segments = grid.segments
     products = _products((q, k, v))
@@ -1158,12 +1225,14 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 totals,
             ),
             (),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], segments, H)
-    d_q = torch.empty_like(q)
+    d_q = grid.gradient(q)
     S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
@@ -1183,6 +1252,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
             scale,
             segments,
         ),
+        q_group=grid.group(q),
+        v_group=grid.group(v),
+        k_group=grid.group(k),
         **products,
     )
 
@@ -1200,13 +1272,14 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 totals,
             ),
             (scale,),
+            q_group=grid.group(q),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_key", "m")[2], segments, H)
-        d_k = torch.empty_like(k)
+        d_k = grid.gradient(k)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1226,12 +1299,15 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 scale,
                 segments,
             ),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            q_group=grid.group(q),
             ENDS=not grid.split,
             **products,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = torch.empty_like(v)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1244,13 +1320,15 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 d_v,
             ),
             (scale,),
+            k_group=grid.group(k),
+            q_group=grid.group(q),
             **products,
         )
 
     if grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_writes", "m")[2], segments, H)
-        d_k = torch.empty_like(k)
-        d_v = torch.empty_like(v)
+        d_k = grid.gradient(k)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1271,6 +1349,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 scale,
                 segments,
             ),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            q_group=grid.group(q),
             ENDS=not grid.split,
             **products,
         )
@@ -1290,6 +1371,16 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -1325,8 +1416,10 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(q, k, v, w, S, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     S_end = torch.empty_like(S)
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], w))
         rows = _chunk_rows(mode, size, part)
@@ -1352,7 +1445,7 @@ def _forward(q, k, v, w, S, offsets, scale, mode, backend, schedule, size):
 
 
 def _forward_fake(q, _k, v, _w, S, *_):
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     return [o, S.new_empty(S.shape)]
 
 
@@ -1363,13 +1456,18 @@ def _backward_torch(q, k, v, w, S, offsets, d_o, d_S, scale, mode, size):
     d_v = torch.empty_like(v)
     d_w = torch.zeros_like(w, dtype=S.dtype)
     d_S_start = torch.empty_like(S)
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], w))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_q[:, part], d_k[:, part], d_v[:, part], d_w_part, d_S_start[sequence] = _chunk_backward_torch(
+        d_q_part, d_k_part, d_v_part, d_w_part, d_S_start[sequence] = _chunk_backward_torch(
             *inputs, scale, S[sequence], *after, rows
         )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
         d_w += d_w_part
     return [d_q, d_k, d_v, d_w.to(w.dtype), d_S_start]
 
@@ -1381,7 +1479,7 @@ def _backward(q, k, v, w, S, offsets, d_o, d_S, scale, mode, backend, schedule, 
         if backend == "torch":
             return _backward_torch(q, k, v, w, S, offsets, d_o, d_S, scale, mode, size)
         gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, w, S), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, w, S), strict=True)]
 
 
 def _backward_fake(q, k, v, w, S, *_):
@@ -1487,6 +1585,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Retention with a learned decay.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         q: input [B, T, H, K].
@@ -1638,6 +1739,8 @@ def step(q, k, v, w, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], q, dtype)
     (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
         query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
         o, S = _token_step(query, k, v, log_decay, S)
@@ -1701,6 +1804,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _naive_documents(q, k, v, w, S, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -1734,13 +1839,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

@@ -262,6 +262,8 @@ def _segment_ends(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -271,20 +273,21 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
-    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = tl.zeros([BM, BV], tl.float32)
     z = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -314,6 +317,9 @@ def _chunk_forward(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state."""
     program = tl.program_id(0).to(tl.int64)
@@ -327,22 +333,26 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query, S, DOT, PRECISION)
         n = tl.sum(scores, 1) + tl.sum(query * z[None, :], 1)  # n[t] = Σ_i scores[t,i] + Σ_m query[t,m] z[m]
@@ -378,6 +388,9 @@ def _chunk_backward_query(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
+    v_group: tl.constexpr,
+    k_group: tl.constexpr,
 ):
     """Gradients of what reads the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -391,21 +404,25 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    v_heads, v_head = H // v_group, head // v_group
+    k_heads, k_head = H // k_group, head // k_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
@@ -441,6 +458,7 @@ def _segment_ends_backward(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """The same of the state's gradient, backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -454,6 +472,7 @@ def _segment_ends_backward(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
     d_S = tl.zeros([BM, BV], tl.float32)
     d_z = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
@@ -461,11 +480,12 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
@@ -504,6 +524,9 @@ def _chunk_backward_key(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of what writes to the state; walks backwards with its gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -517,6 +540,9 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
@@ -524,15 +550,16 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
@@ -575,6 +602,8 @@ def _chunk_backward_value(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of the values written; walks backwards with the state's gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -588,16 +617,19 @@ def _chunk_backward_value(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
@@ -639,6 +671,9 @@ def _chunk_backward_writes(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of all that writes to the state, in one walk backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -652,6 +687,9 @@ def _chunk_backward_writes(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
@@ -659,15 +697,16 @@ def _chunk_backward_writes(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
@@ -745,6 +784,9 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    q_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -756,13 +798,17 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
     for t in range(length):
-        at = (first + t) * H + head
-        q = tl.load(q_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        token = first + t
+        at = token * H + head
+        q = tl.load(q_ptr + (token * q_heads + q_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        k = tl.load(k_ptr + (token * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         query = tl.where(feature_valid, scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0)
         key = tl.where(feature_valid, tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
         S = S + key[:, None] * v[None, :]
@@ -889,12 +935,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, q, v):
-        batch, T, H, K = q.shape
+    def __init__(self, schedule, size, offsets, heads, q, v):
+        batch, T, _, K = q.shape
         V = v.shape[-1]
-        self.heads, self.device = H, q.device
+        self.heads, self.device = heads, q.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -916,6 +962,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -988,8 +1044,9 @@ def _default_schedule(sizes, sequences, like):
 
 def _launch_forward(schedule, size, offsets, scale, q, k, v, S, z):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(schedule, size, offsets, q, v)
-    batch, T, H, _ = q.shape
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((q, k, v))
@@ -1009,6 +1066,8 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, S, z):
                 z_ends,
             ),
             (),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, S_end)
@@ -1031,6 +1090,9 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, S, z):
             z_end,
         ),
         (scale,),
+        q_group=grid.group(q),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
         ENDS=not grid.split,
         **products,
     )
@@ -1050,8 +1112,9 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, S, z):
 
 def _launch_recurrent(offsets, scale, q, k, v, S, z):
     """As `_launch_forward`, token by token."""
-    grid = _Grid("fused", 0, offsets, q, v)
-    batch, T, H, _ = q.shape
+    H = S.shape[1]
+    grid = _Grid("fused", 0, offsets, H, q, v)
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     z_end = torch.empty_like(z)
@@ -1072,6 +1135,9 @@ def _launch_recurrent(offsets, scale, q, k, v, S, z):
             z_end,
         ),
         (scale,),
+        q_group=grid.group(q),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
         chunked=False,
     )
 
@@ -1090,7 +1156,8 @@ def _launch_recurrent(offsets, scale, q, k, v, S, z):
 
 def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d_S, d_z):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(schedule, size, offsets, q, v)
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
     segments = grid.segments
     products = _products((q, k, v))
     S_starts = S
@@ -1111,12 +1178,14 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 z_ends,
             ),
             (),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, torch.empty_like(S))
         z_starts = grid.hand_over(z_ends, z, torch.empty_like(z))
 
-    d_q = torch.empty_like(q)
+    d_q = grid.gradient(q)
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1132,6 +1201,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
             d_q,
         ),
         (scale,),
+        q_group=grid.group(q),
+        v_group=grid.group(v),
+        k_group=grid.group(k),
         **products,
     )
 
@@ -1150,13 +1222,14 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 d_z_ends,
             ),
             (scale,),
+            q_group=grid.group(q),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, d_S, d_S_end, reverse=True)
         d_z_starts = grid.hand_over(d_z_ends, d_z, d_z_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
-        d_k = torch.empty_like(k)
+        d_k = grid.gradient(k)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1174,12 +1247,15 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 d_z_end,
             ),
             (scale,),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            q_group=grid.group(q),
             ENDS=not grid.split,
             **products,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = torch.empty_like(v)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1192,12 +1268,14 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 d_v,
             ),
             (scale,),
+            k_group=grid.group(k),
+            q_group=grid.group(q),
             **products,
         )
 
     if grid.fits("_chunk_backward_writes"):
-        d_k = torch.empty_like(k)
-        d_v = torch.empty_like(v)
+        d_k = grid.gradient(k)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1216,6 +1294,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 d_z_end,
             ),
             (scale,),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            q_group=grid.group(q),
             ENDS=not grid.split,
             **products,
         )
@@ -1232,6 +1313,16 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -1267,9 +1358,11 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(q, k, v, S, z, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     S_end = torch.empty_like(S)
     z_end = torch.empty_like(z)
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
         rows = _chunk_rows(mode, size, part)
@@ -1295,10 +1388,10 @@ def _forward(q, k, v, S, z, offsets, scale, mode, backend, schedule, size):
 
 
 def _forward_fake(q, _k, v, S, z, _offsets, _scale, _mode, backend, *_):
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     kept = []
     if backend == "triton":
-        kept.append(q.new_empty((q.shape[0], q.shape[1], q.shape[-2]), dtype=torch.float32))
+        kept.append(q.new_empty((q.shape[0], q.shape[1], S.shape[1]), dtype=torch.float32))
     return [o, S.new_empty(S.shape), z.new_empty(z.shape), *kept]
 
 
@@ -1309,13 +1402,18 @@ def _backward_torch(q, k, v, S, z, offsets, d_o, d_S, d_z, scale, mode, size):
     d_v = torch.empty_like(v)
     d_S_start = torch.empty_like(S)
     d_z_start = torch.empty_like(z)
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
         after = d_o[:, part].to(S.dtype), d_S[sequence], d_z[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_q[:, part], d_k[:, part], d_v[:, part], d_S_start[sequence], d_z_start[sequence] = _chunk_backward_torch(
+        d_q_part, d_k_part, d_v_part, d_S_start[sequence], d_z_start[sequence] = _chunk_backward_torch(
             *inputs, scale, S[sequence], z[sequence], *after, rows
         )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
     return [d_q, d_k, d_v, d_S_start, d_z_start]
 
 
@@ -1327,7 +1425,7 @@ def _backward(q, k, v, S, z, offsets, o, kept, d_o, d_S, d_z, scale, mode, backe
             return _backward_torch(q, k, v, S, z, offsets, d_o, d_S, d_z, scale, mode, size)
         (n,) = kept
         gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d_S, d_z)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, S, z), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, S, z), strict=True)]
 
 
 def _backward_fake(q, k, v, S, z, *_):
@@ -1433,6 +1531,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Linear attention.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         q: input [B, T, H, K].
@@ -1579,6 +1680,8 @@ def step(q, k, v, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], q, dtype)
     S, z = _check_state("state", state, sizes, sizes["B"], q, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
         query, key, v = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
         o, S, z = _token_step(query, key, v, S, z)
@@ -1642,6 +1745,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _naive_documents(q, k, v, S, z, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -1675,13 +1780,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

@@ -254,6 +254,8 @@ def _chunk_sums(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """What the tokens of a segment write."""
     program = tl.program_id(0).to(tl.int64)
@@ -263,20 +265,21 @@ def _chunk_sums(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
-    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = tl.zeros([BM, BV], tl.float32)
     z = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     _store(S_parts_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -302,6 +305,7 @@ def _chunk_forward(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Outputs from the totals."""
     program = tl.program_id(0).to(tl.int64)
@@ -316,14 +320,16 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
@@ -357,6 +363,7 @@ def _chunk_backward_query(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of what reads the totals, and parts of the totals' own."""
     program = tl.program_id(0).to(tl.int64)
@@ -371,6 +378,7 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
     d_S = tl.zeros([BM, BV], tl.float32)
@@ -379,11 +387,12 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         # d_query[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c]
@@ -419,6 +428,8 @@ def _chunk_backward_key(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of what is written, from the totals' gradients."""
     program = tl.program_id(0).to(tl.int64)
@@ -433,16 +444,19 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_z = tl.load(d_z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_k = d_key * tl.exp(_minimum(k, 0.0))
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_k)
 
@@ -463,6 +477,7 @@ def _chunk_backward_value(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
 ):
     """Gradients of the values written, from the totals' gradients."""
     program = tl.program_id(0).to(tl.int64)
@@ -477,13 +492,15 @@ def _chunk_backward_value(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
     d_S = _load(d_S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
         d_value = _dot(key, d_S, DOT, PRECISION)  # d_value[t,c] = Σ_m d_S[m,c] key[t,m]
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
@@ -566,12 +583,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1].
     """
 
-    def __init__(self, size, offsets, q, v):
-        batch, T, H, K = q.shape
+    def __init__(self, size, offsets, heads, q, v):
+        batch, T, _, K = q.shape
         V = v.shape[-1]
-        self.heads, self.device, self.dtype = H, q.device, torch.float32
+        self.heads, self.device, self.dtype = heads, q.device, torch.float32
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         segments = -(-offsets.diff() // length)
         slots = F.pad(segments.cumsum(0), (1, 0))
         owners = torch.arange(len(segments)).repeat_interleave(segments)
@@ -592,6 +609,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -640,8 +667,9 @@ class _Grid:
 
 def _launch_forward(size, offsets, scale, q, k, v):
     """The output, and what the backward pass needs besides the inputs."""
-    grid = _Grid(size, offsets, q, v)
-    batch, T, H, K = q.shape
+    H = max(x.shape[2] for x in (q, k, v))
+    grid = _Grid(size, offsets, H, q, v)
+    batch, T, _, K = q.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((q, k, v))
@@ -658,6 +686,8 @@ def _launch_forward(size, offsets, scale, q, k, v):
             z_parts,
         ),
         (),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
         **products,
     )
     S = grid.total(S_parts)
@@ -677,6 +707,7 @@ def _launch_forward(size, offsets, scale, q, k, v):
             o,
         ),
         (scale,),
+        q_group=grid.group(q),
         **products,
     )
 
@@ -690,13 +721,14 @@ def _launch_forward(size, offsets, scale, q, k, v):
 
 def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
     """The gradients of inputs and parameters."""
-    grid = _Grid(size, offsets, q, v)
-    _, _, H, K = q.shape
+    H = max(x.shape[2] for x in (q, k, v))
+    grid = _Grid(size, offsets, H, q, v)
+    _, _, _, K = q.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((q, k, v))
 
-    d_q = torch.empty_like(q)
+    d_q = grid.gradient(q)
     d_S_parts = grid.new_empty(segments, H, K, V)
     d_z_parts = grid.new_empty(segments, H, K)
     grid.launch(
@@ -715,12 +747,13 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_z_parts,
         ),
         (scale,),
+        q_group=grid.group(q),
         **products,
     )
     d_S = grid.total(d_S_parts)
     d_z = grid.total(d_z_parts)
 
-    d_k = torch.empty_like(k)
+    d_k = grid.gradient(k)
     grid.launch(
         _chunk_backward_key,
         "m",
@@ -733,10 +766,12 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_k,
         ),
         (),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
         **products,
     )
 
-    d_v = torch.empty_like(v)
+    d_v = grid.gradient(v)
     grid.launch(
         _chunk_backward_value,
         "v",
@@ -747,6 +782,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_v,
         ),
         (),
+        k_group=grid.group(k),
         **products,
     )
 
@@ -760,6 +796,16 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -796,7 +842,9 @@ def _offsets_fake(cu_seqlens, _):
 def _forward_torch(q, k, v, offsets, scale, mode, size):
     """The output, in torch."""
     dtype = torch.promote_types(torch.float32, _widest((q, k, v)))
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], max(x.shape[2] for x in (q, k, v)), v.shape[-1])
+    heads = max(x.shape[2] for x in (q, k, v))
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     for _, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(dtype) for x in (q[:, part], k[:, part], v[:, part]))
         rows = _chunk_rows(mode, size, part)
@@ -815,22 +863,32 @@ def _forward(q, k, v, offsets, scale, mode, backend, size):
     return [o, *(x for x in kept if x is not o)]
 
 
-def _forward_fake(q, _k, v, offsets, _scale, _mode, backend, *_):
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+def _forward_fake(q, k, v, offsets, _scale, _mode, backend, *_):
+    o = v.new_empty(q.shape[0], q.shape[1], max(x.shape[2] for x in (q, k, v)), v.shape[-1])
     kept = []
     if backend == "triton":
         kept.append(
             q.new_empty(
-                (q.shape[0] if offsets is None else offsets.shape[0] - 1, q.shape[-2], q.shape[-1], v.shape[-1]),
+                (
+                    q.shape[0] if offsets is None else offsets.shape[0] - 1,
+                    max(x.shape[2] for x in (q, k, v)),
+                    q.shape[-1],
+                    v.shape[-1],
+                ),
                 dtype=torch.float32,
             )
         )
         kept.append(
             q.new_empty(
-                (q.shape[0] if offsets is None else offsets.shape[0] - 1, q.shape[-2], q.shape[-1]), dtype=torch.float32
+                (
+                    q.shape[0] if offsets is None else offsets.shape[0] - 1,
+                    max(x.shape[2] for x in (q, k, v)),
+                    q.shape[-1],
+                ),
+                dtype=torch.float32,
             )
         )
-        kept.append(q.new_empty((q.shape[0], q.shape[1], q.shape[-2]), dtype=torch.float32))
+        kept.append(q.new_empty((q.shape[0], q.shape[1], max(x.shape[2] for x in (q, k, v))), dtype=torch.float32))
     return [o, *kept]
 
 
@@ -840,11 +898,16 @@ def _backward_torch(q, k, v, offsets, d_o, scale, mode, size):
     d_q = torch.empty_like(q)
     d_k = torch.empty_like(k)
     d_v = torch.empty_like(v)
+    heads = max(x.shape[2] for x in (q, k, v))
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     for _, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(dtype) for x in (q[:, part], k[:, part], v[:, part]))
         after = d_o[:, part].to(dtype)
         rows = _chunk_rows(mode, size, part)
-        d_q[:, part], d_k[:, part], d_v[:, part] = _chunk_backward_torch(*inputs, scale, after, rows)
+        d_q_part, d_k_part, d_v_part = _chunk_backward_torch(*inputs, scale, after, rows)
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
     return [d_q, d_k, d_v]
 
 
@@ -856,7 +919,7 @@ def _backward(q, k, v, offsets, o, kept, d_o, scale, mode, backend, size):
             return _backward_torch(q, k, v, offsets, d_o, scale, mode, size)
         S, z, n = kept
         gradients = _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v), strict=True)]
 
 
 def _backward_fake(q, k, v, *_):
@@ -957,6 +1020,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, None]:
     """Linear attention over all positions.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         q: input [B, T, H, K].
@@ -1086,6 +1152,8 @@ def _run(tensors, scale, cu_seqlens, mask, mode, backend, schedule, chunk_size):
 
 def _naive_documents(q, k, v, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = max(x.shape[2] for x in (q, k, v))
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     dtype = torch.promote_types(torch.float32, _widest((q, k, v)))
     results = []
     with _without_autocast(q.device):
@@ -1119,13 +1187,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

@@ -350,6 +350,9 @@ def _scan_ends(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    dt_group: tl.constexpr,
+    B_group: tl.constexpr,
+    x_group: tl.constexpr,
 ):
     """Where the chunks end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -359,15 +362,17 @@ def _scan_ends(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    B_heads, B_head = H // B_group, head // B_group
+    x_heads, x_head = H // x_group, head // x_group
     A_log = _load(A_log_ptr + head * K * V, feature, channel, feature_valid, channel_valid, V)
     dt_bias = tl.load(dt_bias_ptr + head * V + channel, mask=channel_valid, other=0.0)
     S = tl.zeros([BM, BV], tl.float32)
     total = tl.zeros([BM, BV], tl.float32)
     for t in range(first, last):
-        at = t * H + head
-        dt = tl.load(dt_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        B = tl.load(B_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + (t * dt_heads + dt_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        B = tl.load(B_ptr + (t * B_heads + B_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + (t * x_heads + x_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(
             feature_valid[:, None] & channel_valid[None, :],
             -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt[None, :] + dt_bias[None, :]),
@@ -401,6 +406,10 @@ def _scan_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    x_group: tl.constexpr,
+    C_group: tl.constexpr,
+    dt_group: tl.constexpr,
+    B_group: tl.constexpr,
 ):
     """Outputs of a chunk from the state at its start."""
     program = tl.program_id(0).to(tl.int64)
@@ -410,16 +419,20 @@ def _scan_forward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    x_heads, x_head = H // x_group, head // x_group
+    C_heads, C_head = H // C_group, head // C_group
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    B_heads, B_head = H // B_group, head // B_group
     D = tl.load(D_ptr + head * V + channel, mask=channel_valid, other=0.0)
     A_log = _load(A_log_ptr + head * K * V, feature, channel, feature_valid, channel_valid, V)
     dt_bias = tl.load(dt_bias_ptr + head * V + channel, mask=channel_valid, other=0.0)
     S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(first, last):
         at = t * H + head
-        x = tl.load(x_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        C = tl.load(C_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        dt = tl.load(dt_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        B = tl.load(B_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + (t * x_heads + x_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        C = tl.load(C_ptr + (t * C_heads + C_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + (t * dt_heads + dt_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        B = tl.load(B_ptr + (t * B_heads + B_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(
             feature_valid[:, None] & channel_valid[None, :],
             -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt[None, :] + dt_bias[None, :]),
@@ -452,6 +465,8 @@ def _scan_ends_backward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    dt_group: tl.constexpr,
+    C_group: tl.constexpr,
 ):
     """The same of the state's gradient, backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -461,15 +476,17 @@ def _scan_ends_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    C_heads, C_head = H // C_group, head // C_group
     A_log = _load(A_log_ptr + head * K * V, feature, channel, feature_valid, channel_valid, V)
     dt_bias = tl.load(dt_bias_ptr + head * V + channel, mask=channel_valid, other=0.0)
     d_S = tl.zeros([BM, BV], tl.float32)
     for back in range(last - first):
         t = last - 1 - back
         at = t * H + head
-        dt = tl.load(dt_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + (t * dt_heads + dt_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         d_o = tl.load(d_o_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        C = tl.load(C_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        C = tl.load(C_ptr + (t * C_heads + C_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(
             feature_valid[:, None] & channel_valid[None, :],
             -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt[None, :] + dt_bias[None, :]),
@@ -514,6 +531,10 @@ def _scan_backward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    x_group: tl.constexpr,
+    dt_group: tl.constexpr,
+    B_group: tl.constexpr,
+    C_group: tl.constexpr,
 ):
     """Gradients of a chunk from the state at its start and the state's gradient at its end."""
     program = tl.program_id(0).to(tl.int64)
@@ -523,6 +544,10 @@ def _scan_backward(
     first, last = tl.load(cuts_ptr + slot), tl.load(cuts_ptr + slot + 1)
     feature, channel = tl.arange(0, BM), tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    x_heads, x_head = H // x_group, head // x_group
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    B_heads, B_head = H // B_group, head // B_group
+    C_heads, C_head = H // C_group, head // C_group
     dt_bias = tl.load(dt_bias_ptr + head * V + channel, mask=channel_valid, other=0.0)
     D = tl.load(D_ptr + head * V + channel, mask=channel_valid, other=0.0)
     A_log = _load(A_log_ptr + head * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -534,10 +559,9 @@ def _scan_backward(
     scratch = scratch_ptr + program * CHUNK * BM * BV + tl.arange(0, BM)[:, None] * BV + tl.arange(0, BV)[None, :]
     for t in range(first, last):  # the state before every token, kept until the walk back
         tl.store(scratch + (t - first) * BM * BV, S)
-        at = t * H + head
-        dt = tl.load(dt_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        B = tl.load(B_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + (t * dt_heads + dt_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        B = tl.load(B_ptr + (t * B_heads + B_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + (t * x_heads + x_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         log_decay = tl.where(
             feature_valid[:, None] & channel_valid[None, :],
             -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt[None, :] + dt_bias[None, :]),
@@ -550,13 +574,13 @@ def _scan_backward(
     tl.debug_barrier()
     for back in range(last - first):
         t = last - 1 - back
-        at = t * H + head
         S = tl.load(scratch + (t - first) * BM * BV)
-        x = tl.load(x_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        at = t * H + head
+        x = tl.load(x_ptr + (t * x_heads + x_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         d_o = tl.load(d_o_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        dt = tl.load(dt_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        B = tl.load(B_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        C = tl.load(C_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + (t * dt_heads + dt_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        B = tl.load(B_ptr + (t * B_heads + B_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        C = tl.load(C_ptr + (t * C_heads + C_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         query = C * scale
         d_S_after_read = d_o[None, :] * query[:, None]
         d_S_after = d_S + d_S_after_read
@@ -659,6 +683,10 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    C_group: tl.constexpr,
+    B_group: tl.constexpr,
+    dt_group: tl.constexpr,
+    x_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -670,16 +698,21 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    C_heads, C_head = H // C_group, head // C_group
+    B_heads, B_head = H // B_group, head // B_group
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    x_heads, x_head = H // x_group, head // x_group
     dt_bias = tl.load(dt_bias_ptr + head * V + channel, mask=channel_valid, other=0.0)
     A_log = _load(A_log_ptr + head * K * V, feature, channel, feature_valid, channel_valid, V)
     D = tl.load(D_ptr + head * V + channel, mask=channel_valid, other=0.0)
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
-        at = (first + t) * H + head
-        C = tl.load(C_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        B = tl.load(B_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        dt = tl.load(dt_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        x = tl.load(x_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        token = first + t
+        at = token * H + head
+        C = tl.load(C_ptr + (token * C_heads + C_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        B = tl.load(B_ptr + (token * B_heads + B_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + (token * dt_heads + dt_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + (token * x_heads + x_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         query = C * scale
         value = x * _softplus(dt + dt_bias)
         log_decay = tl.where(
@@ -710,10 +743,10 @@ class _Grid:
     slots[s + 1].
     """
 
-    def __init__(self, size, offsets, sequences, C, x):
-        batch, T, self.heads, K = C.shape
+    def __init__(self, size, offsets, sequences, heads, C, x):
+        batch, T, _, K = C.shape
         V = x.shape[-1]
-        self.sequences, self.device = sequences, C.device
+        self.heads, self.sequences, self.device = heads, sequences, C.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
         chunks = -(-offsets.diff() // size)
         slots = F.pad(chunks.cumsum(0), (1, 0))
@@ -729,6 +762,16 @@ class _Grid:
         }
         self.tiles = self.blocks["tokens"]["TILES"]
         self.span = max(1, SCRATCH // (self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, count, pointers, scalars, tile="tokens", **constants):
         """One program per tile and head of `count` chunks, or of sequences; those have small tiles."""
@@ -760,61 +803,103 @@ class _Grid:
 
 def _launch_forward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
     """The output and the final state."""
-    grid = _Grid(size, offsets, S.shape[0], C, x)
+    H = S.shape[1]
+    grid = _Grid(size, offsets, S.shape[0], H, C, x)
     A_log = A_log.float()
     dt_bias = dt_bias.float()
     D = D.float()
-    batch, T, H, _ = C.shape
+    batch, T, _, _ = C.shape
     V = x.shape[-1]
     S_edges = S.new_empty(grid.chunks, *S.shape[1:])
     totals = S.new_empty(grid.chunks, *S.shape[1:])
     S_end = torch.empty_like(S)
-    grid.launch(_scan_ends, grid.chunks, (A_log, dt_bias, dt, B, x, S_edges, totals, grid.cuts), ())
+    grid.launch(
+        _scan_ends,
+        grid.chunks,
+        (A_log, dt_bias, dt, B, x, S_edges, totals, grid.cuts),
+        (),
+        dt_group=grid.group(dt),
+        B_group=grid.group(B),
+        x_group=grid.group(x),
+    )
     grid.hand_over(S_edges, totals, S, S_end, False)
     o = x.new_empty(batch, T, H, V)
-    grid.launch(_scan_forward, grid.chunks, (D, A_log, dt_bias, S_edges, x, C, dt, B, o, grid.cuts), (scale,))
+    grid.launch(
+        _scan_forward,
+        grid.chunks,
+        (D, A_log, dt_bias, S_edges, x, C, dt, B, o, grid.cuts),
+        (scale,),
+        x_group=grid.group(x),
+        C_group=grid.group(C),
+        dt_group=grid.group(dt),
+        B_group=grid.group(B),
+    )
     return o, (S_end,)
 
 
 def _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid(max(1, C.shape[1]), offsets, S.shape[0], C, x)
+    H = S.shape[1]
+    grid = _Grid(max(1, C.shape[1]), offsets, S.shape[0], H, C, x)
     A_log = A_log.float()
     dt_bias = dt_bias.float()
     D = D.float()
-    batch, T, H, _ = C.shape
+    batch, T, _, _ = C.shape
     V = x.shape[-1]
     o = x.new_empty(batch, T, H, V)
     S_end = torch.empty_like(S)
     grid.launch(
-        _recurrent_forward, grid.sequences, (C, B, dt, dt_bias, x, A_log, D, S, o, S_end, grid.offsets), (scale,)
+        _recurrent_forward,
+        grid.sequences,
+        (C, B, dt, dt_bias, x, A_log, D, S, o, S_end, grid.offsets),
+        (scale,),
+        C_group=grid.group(C),
+        B_group=grid.group(B),
+        dt_group=grid.group(dt),
+        x_group=grid.group(x),
     )
     return o, (S_end,)
 
 
 def _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(size, offsets, S.shape[0], C, x)
+    H = S.shape[1]
+    grid = _Grid(size, offsets, S.shape[0], H, C, x)
     A_log = A_log.float()
     dt_bias = dt_bias.float()
     D = D.float()
-    batch, T, H, K = C.shape
+    batch, T, _, K = C.shape
     rows = batch * T
     V = x.shape[-1]
     S_edges = S.new_empty(grid.chunks, *S.shape[1:])
     totals = S.new_empty(grid.chunks, *S.shape[1:])
     S_end = torch.empty_like(S)
-    grid.launch(_scan_ends, grid.chunks, (A_log, dt_bias, dt, B, x, S_edges, totals, grid.cuts), ())
+    grid.launch(
+        _scan_ends,
+        grid.chunks,
+        (A_log, dt_bias, dt, B, x, S_edges, totals, grid.cuts),
+        (),
+        dt_group=grid.group(dt),
+        B_group=grid.group(B),
+        x_group=grid.group(x),
+    )
     grid.hand_over(S_edges, totals, S, S_end, False)
     d_S_edges = torch.empty_like(S_edges)
     d_S_start = torch.empty_like(d_S)
-    grid.launch(_scan_ends_backward, grid.chunks, (A_log, dt_bias, dt, d_o, C, d_S_edges, grid.cuts), (scale,))
+    grid.launch(
+        _scan_ends_backward,
+        grid.chunks,
+        (A_log, dt_bias, dt, d_o, C, d_S_edges, grid.cuts),
+        (scale,),
+        dt_group=grid.group(dt),
+        C_group=grid.group(C),
+    )
     grid.hand_over(d_S_edges, totals, d_S, d_S_start, True)
     d_D_chunks = S.new_empty(grid.chunks, H, V)
-    d_x = torch.empty_like(x)
+    d_x = grid.gradient(x)
     d_C_tiles = S.new_empty(grid.tiles, batch, T, H, K)
     d_A_log_chunks = S.new_empty(grid.chunks, H, K, V)
-    d_dt = torch.empty_like(dt)
+    d_dt = grid.gradient(dt)
     d_dt_bias_chunks = S.new_empty(grid.chunks, H, V)
     d_B_tiles = S.new_empty(grid.tiles, batch, T, H, K)
     scratch = grid.scratch()
@@ -851,6 +936,10 @@ def _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_
                 first_slot,
             ),
             CHUNK=size,
+            x_group=grid.group(x),
+            dt_group=grid.group(dt),
+            B_group=grid.group(B),
+            C_group=grid.group(C),
         )
     d_D = d_D_chunks.sum(0)
     d_C = d_C_tiles.sum(0)
@@ -863,6 +952,16 @@ def _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -898,8 +997,10 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = x.new_empty(C.shape[0], C.shape[1], C.shape[-2], x.shape[-1])
+    o = x.new_empty(C.shape[0], C.shape[1], S.shape[1], x.shape[-1])
     S_end = torch.empty_like(S)
+    heads = S.shape[1]
+    C, B, x, dt = (_repeated(x, heads) for x in (C, B, x, dt))
     for sequence, part in _each_document(offsets, C.shape[1]):
         inputs = (x.to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D))
         rows = _chunk_rows(mode, size, part)
@@ -925,7 +1026,7 @@ def _forward(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, backend, s
 
 
 def _forward_fake(C, _B, x, _dt, _A_log, _dt_bias, _D, S, *_):
-    o = x.new_empty(C.shape[0], C.shape[1], C.shape[-2], x.shape[-1])
+    o = x.new_empty(C.shape[0], C.shape[1], S.shape[1], x.shape[-1])
     return [o, S.new_empty(S.shape)]
 
 
@@ -939,20 +1040,19 @@ def _backward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale,
     d_dt_bias = torch.zeros_like(dt_bias, dtype=S.dtype)
     d_D = torch.zeros_like(D, dtype=S.dtype)
     d_S_start = torch.empty_like(S)
+    heads = S.shape[1]
+    C, B, x, dt = (_repeated(x, heads) for x in (C, B, x, dt))
     for sequence, part in _each_document(offsets, C.shape[1]):
         inputs = (x.to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        (
-            d_C[:, part],
-            d_B[:, part],
-            d_x[:, part],
-            d_dt[:, part],
-            d_A_log_part,
-            d_dt_bias_part,
-            d_D_part,
-            d_S_start[sequence],
-        ) = _chunk_backward_torch(*inputs, scale, S[sequence], *after, rows)
+        d_C_part, d_B_part, d_x_part, d_dt_part, d_A_log_part, d_dt_bias_part, d_D_part, d_S_start[sequence] = (
+            _chunk_backward_torch(*inputs, scale, S[sequence], *after, rows)
+        )
+        d_C[:, part] = _per_group(d_C_part, d_C[:, part])
+        d_B[:, part] = _per_group(d_B_part, d_B[:, part])
+        d_x[:, part] = _per_group(d_x_part, d_x[:, part])
+        d_dt[:, part] = _per_group(d_dt_part, d_dt[:, part])
         d_A_log += d_A_log_part
         d_dt_bias += d_dt_bias_part
         d_D += d_D_part
@@ -968,7 +1068,10 @@ def _backward(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale, mode,
         if backend == "torch":
             return _backward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale, mode, size)
         gradients = _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_o, d_S)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (C, B, x, dt, A_log, dt_bias, D, S), strict=True)]
+    return [
+        _per_group(d, x).to(x.dtype).contiguous()
+        for d, x in zip(gradients, (C, B, x, dt, A_log, dt_bias, D, S), strict=True)
+    ]
 
 
 def _backward_fake(C, B, x, dt, A_log, dt_bias, D, S, *_):
@@ -1077,6 +1180,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Selective state space with a decay per state and channel.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         C: input [B, T, H, K].
@@ -1243,6 +1349,8 @@ def step(C, B, x, dt, A_log, dt_bias, D, state=None, *, scale=None) -> tuple[Ten
     if state is None:
         state = _empty_state(sizes, sizes["B"], C, dtype)
     (S,) = _check_state("state", state, sizes, sizes["B"], C, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
         query, B, value, log_decay, skip = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
         o, S = _token_step(query, B, value, log_decay, skip, S)
@@ -1303,6 +1411,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _naive_documents(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    C, B, x, dt = (_repeated(x, heads) for x in (C, B, x, dt))
     results = []
     with _without_autocast(C.device):
         for sequence, part in _each_document(offsets, C.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -1336,13 +1446,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

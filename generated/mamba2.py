@@ -394,6 +394,9 @@ def _segment_ends(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    dt_group: tl.constexpr,
+    B_group: tl.constexpr,
+    x_group: tl.constexpr,
 ):
     """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -403,10 +406,12 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
-    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    B_heads, B_head = H // B_group, head // B_group
+    x_heads, x_head = H // x_group, head // x_group
     A_log = tl.load(A_log_ptr + head)
     dt_bias = tl.load(dt_bias_ptr + head)
     S = tl.zeros([BM, BV], tl.float32)
@@ -415,17 +420,17 @@ def _segment_ends(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        token = first + chunk * CHUNK
+        dt = tl.load(dt_ptr + token * dt_heads + dt_head + row * dt_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
+        B = _load(B_ptr + (token * B_heads + B_head) * K, row * B_heads, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
+        x = _load(x_ptr + (token * x_heads + x_head) * V, row * x_heads, channel, valid, channel_valid, V)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -456,6 +461,10 @@ def _chunk_forward(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    x_group: tl.constexpr,
+    C_group: tl.constexpr,
+    B_group: tl.constexpr,
+    dt_group: tl.constexpr,
 ):
     """Outputs and the final state."""
     program = tl.program_id(0).to(tl.int64)
@@ -469,6 +478,10 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    x_heads, x_head = H // x_group, head // x_group
+    C_heads, C_head = H // C_group, head // C_group
+    B_heads, B_head = H // B_group, head // B_group
+    dt_heads, dt_head = H // dt_group, head // dt_group
     D = tl.load(D_ptr + head)
     dt_bias = tl.load(dt_bias_ptr + head)
     A_log = tl.load(A_log_ptr + head)
@@ -477,22 +490,23 @@ def _chunk_forward(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
         query = C * scale
-        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + token * dt_heads + dt_head + row * dt_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
+        B = _load(B_ptr + (token * B_heads + B_head) * K, row * B_heads, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
+        x = _load(x_ptr + (token * x_heads + x_head) * V, row * x_heads, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, x, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
         skip = D * x
@@ -533,6 +547,10 @@ def _chunk_backward_query(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    dt_group: tl.constexpr,
+    C_group: tl.constexpr,
+    x_group: tl.constexpr,
+    B_group: tl.constexpr,
 ):
     """Gradients of what reads the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -546,6 +564,10 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    C_heads, C_head = H // C_group, head // C_group
+    x_heads, x_head = H // x_group, head // x_group
+    B_heads, B_head = H // B_group, head // B_group
     A_log = tl.load(A_log_ptr + head)
     dt_bias = tl.load(dt_bias_ptr + head)
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -553,15 +575,16 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
+        C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
         query = C * scale
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
-        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + token * dt_heads + dt_head + row * dt_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
@@ -571,7 +594,7 @@ def _chunk_backward_query(
             d_prefix + _tile_later_rows(d_prefix, time),
             mask=valid,
         )
-        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
+        x = _load(x_ptr + (token * x_heads + x_head) * V, row * x_heads, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
@@ -579,7 +602,7 @@ def _chunk_backward_query(
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         d_similarity = pair_decay * d_weighted
-        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
+        B = _load(B_ptr + (token * B_heads + B_head) * K, row * B_heads, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         # d_query[t,m] = decay_to_row[t] d_query_decayed[t,m] + Σ_i d_similarity[t,i] key[i,m]
         d_query = decay_to_row[:, None] * d_query_decayed + _dot(d_similarity, key, DOT, PRECISION)
@@ -613,6 +636,8 @@ def _segment_ends_backward(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    dt_group: tl.constexpr,
+    C_group: tl.constexpr,
 ):
     """The same of the state's gradient, backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -626,6 +651,8 @@ def _segment_ends_backward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    C_heads, C_head = H // C_group, head // C_group
     A_log = tl.load(A_log_ptr + head)
     dt_bias = tl.load(dt_bias_ptr + head)
     d_S = tl.zeros([BM, BV], tl.float32)
@@ -635,12 +662,13 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        dt = tl.load(dt_ptr + token * dt_heads + dt_head + row * dt_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
+        C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
         query = C * scale
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
@@ -681,6 +709,10 @@ def _chunk_backward_key(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    dt_group: tl.constexpr,
+    B_group: tl.constexpr,
+    x_group: tl.constexpr,
+    C_group: tl.constexpr,
 ):
     """Gradients of what writes to the state; walks backwards with its gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -694,6 +726,10 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    B_heads, B_head = H // B_group, head // B_group
+    x_heads, x_head = H // x_group, head // x_group
+    C_heads, C_head = H // C_group, head // C_group
     A_log = tl.load(A_log_ptr + head)
     dt_bias = tl.load(dt_bias_ptr + head)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -702,24 +738,25 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
-        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + token * dt_heads + dt_head + row * dt_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
+        x = _load(x_ptr + (token * x_heads + x_head) * V, row * x_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
+        B = _load(B_ptr + (token * B_heads + B_head) * K, row * B_heads, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
-        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
+        C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
         query = C * scale
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -773,6 +810,9 @@ def _chunk_backward_value(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    B_group: tl.constexpr,
+    dt_group: tl.constexpr,
+    C_group: tl.constexpr,
 ):
     """Gradients of the values written; walks backwards with the state's gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -786,6 +826,9 @@ def _chunk_backward_value(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    B_heads, B_head = H // B_group, head // B_group
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    C_heads, C_head = H // C_group, head // C_group
     dt_bias = tl.load(dt_bias_ptr + head)
     A_log = tl.load(A_log_ptr + head)
     D = tl.load(D_ptr + head)
@@ -795,15 +838,16 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
-        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        B = _load(B_ptr + (token * B_heads + B_head) * K, row * B_heads, feature, valid, feature_valid, K)
+        dt = tl.load(dt_ptr + token * dt_heads + dt_head + row * dt_heads, mask=valid, other=0.0).to(tl.float32)
         key = B * _softplus(dt[:, None] + dt_bias)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
+        C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
         query = C * scale
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
@@ -854,6 +898,10 @@ def _chunk_backward_writes(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    dt_group: tl.constexpr,
+    B_group: tl.constexpr,
+    x_group: tl.constexpr,
+    C_group: tl.constexpr,
 ):
     """Gradients of all that writes to the state, in one walk backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -867,6 +915,10 @@ def _chunk_backward_writes(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    B_heads, B_head = H // B_group, head // B_group
+    x_heads, x_head = H // x_group, head // x_group
+    C_heads, C_head = H // C_group, head // C_group
     A_log = tl.load(A_log_ptr + head)
     dt_bias = tl.load(dt_bias_ptr + head)
     D = tl.load(D_ptr + head)
@@ -876,24 +928,25 @@ def _chunk_backward_writes(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
-        dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + token * dt_heads + dt_head + row * dt_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
+        x = _load(x_ptr + (token * x_heads + x_head) * V, row * x_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        B = _load(B_ptr + start * K, at, feature, valid, feature_valid, K)
+        B = _load(B_ptr + (token * B_heads + B_head) * K, row * B_heads, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
-        C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
+        C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
         query = C * scale
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -982,6 +1035,10 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    C_group: tl.constexpr,
+    B_group: tl.constexpr,
+    dt_group: tl.constexpr,
+    x_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -993,16 +1050,21 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    C_heads, C_head = H // C_group, head // C_group
+    B_heads, B_head = H // B_group, head // B_group
+    dt_heads, dt_head = H // dt_group, head // dt_group
+    x_heads, x_head = H // x_group, head // x_group
     dt_bias = tl.load(dt_bias_ptr + head)
     A_log = tl.load(A_log_ptr + head)
     D = tl.load(D_ptr + head)
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
-        at = (first + t) * H + head
-        C = tl.load(C_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        B = tl.load(B_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        dt = tl.load(dt_ptr + at).to(tl.float32)
-        x = tl.load(x_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        token = first + t
+        at = token * H + head
+        C = tl.load(C_ptr + (token * C_heads + C_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        B = tl.load(B_ptr + (token * B_heads + B_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        dt = tl.load(dt_ptr + (token * dt_heads + dt_head)).to(tl.float32)
+        x = tl.load(x_ptr + (token * x_heads + x_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         query = C * scale
         key = B * _softplus(dt + dt_bias)
         log_decay = -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias)
@@ -1118,12 +1180,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, C, x):
-        batch, T, H, K = C.shape
+    def __init__(self, schedule, size, offsets, heads, C, x):
+        batch, T, _, K = C.shape
         V = x.shape[-1]
-        self.heads, self.device = H, C.device
+        self.heads, self.device = heads, C.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -1145,6 +1207,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -1217,11 +1289,12 @@ def _default_schedule(sizes, sequences, like):
 
 def _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(schedule, size, offsets, C, x)
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, C, x)
     A_log = A_log.float()
     dt_bias = dt_bias.float()
     D = D.float()
-    batch, T, H, _ = C.shape
+    batch, T, _, _ = C.shape
     V = x.shape[-1]
     segments = grid.segments
     products = _products((C, B, x))
@@ -1243,6 +1316,9 @@ def _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias,
                 totals,
             ),
             (),
+            dt_group=grid.group(dt),
+            B_group=grid.group(B),
+            x_group=grid.group(x),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1264,6 +1340,10 @@ def _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias,
             S_end,
         ),
         (scale,),
+        x_group=grid.group(x),
+        C_group=grid.group(C),
+        B_group=grid.group(B),
+        dt_group=grid.group(dt),
         ENDS=not grid.split,
         **products,
     )
@@ -1273,11 +1353,12 @@ def _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias,
 
 def _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid("fused", 0, offsets, C, x)
+    H = S.shape[1]
+    grid = _Grid("fused", 0, offsets, H, C, x)
     A_log = A_log.float()
     dt_bias = dt_bias.float()
     D = D.float()
-    batch, T, H, _ = C.shape
+    batch, T, _, _ = C.shape
     V = x.shape[-1]
     S_end = torch.empty_like(S)
     o = x.new_empty(batch, T, H, V)
@@ -1297,6 +1378,10 @@ def _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
             S_end,
         ),
         (scale,),
+        C_group=grid.group(C),
+        B_group=grid.group(B),
+        dt_group=grid.group(dt),
+        x_group=grid.group(x),
         chunked=False,
     )
 
@@ -1305,11 +1390,12 @@ def _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
 
 def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(schedule, size, offsets, C, x)
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, C, x)
     A_log = A_log.float()
     dt_bias = dt_bias.float()
     D = D.float()
-    batch, T, H, K = C.shape
+    batch, T, _, K = C.shape
     rows = batch * T
     segments = grid.segments
     products = _products((C, B, x))
@@ -1332,12 +1418,15 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 totals,
             ),
             (),
+            dt_group=grid.group(dt),
+            B_group=grid.group(B),
+            x_group=grid.group(x),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
-    d_C = torch.empty_like(C)
+    d_C = grid.gradient(C)
     S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
@@ -1359,6 +1448,10 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
             scale,
             rows,
         ),
+        dt_group=grid.group(dt),
+        C_group=grid.group(C),
+        x_group=grid.group(x),
+        B_group=grid.group(B),
         **products,
     )
 
@@ -1378,13 +1471,15 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 totals,
             ),
             (scale,),
+            dt_group=grid.group(dt),
+            C_group=grid.group(C),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_key", "m")[2], batch, T, H)
-        d_B = torch.empty_like(B)
+        d_B = grid.gradient(B)
         d_key_rows = S.new_empty(batch, T, H, K)
         grid.launch(
             _chunk_backward_key,
@@ -1408,12 +1503,16 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 scale,
                 rows,
             ),
+            dt_group=grid.group(dt),
+            B_group=grid.group(B),
+            x_group=grid.group(x),
+            C_group=grid.group(C),
             ENDS=not grid.split,
             **products,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_x = torch.empty_like(x)
+        d_x = grid.gradient(x)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1429,14 +1528,17 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 d_x,
             ),
             (scale,),
+            B_group=grid.group(B),
+            dt_group=grid.group(dt),
+            C_group=grid.group(C),
             **products,
         )
 
     if grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_writes", "m")[2], batch, T, H)
-        d_B = torch.empty_like(B)
+        d_B = grid.gradient(B)
         d_key_rows = S.new_empty(batch, T, H, K)
-        d_x = torch.empty_like(x)
+        d_x = grid.gradient(x)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1461,15 +1563,19 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 scale,
                 rows,
             ),
+            dt_group=grid.group(dt),
+            B_group=grid.group(B),
+            x_group=grid.group(x),
+            C_group=grid.group(C),
             ENDS=not grid.split,
             **products,
         )
 
     d_log_decay = d_log_decay_forward.sum(0) + d_log_decay_reverse.sum(0)
     d_key = d_key_rows
-    B = B.float()
-    dt = dt.float()
-    x = x.float()
+    B = _repeated(B, H).float()
+    dt = _repeated(dt, H).float()
+    x = _repeated(x, H).float()
     d_D = (x * d_o).sum(-1).sum((0, 1))
     sum_of_B = (B * d_key * torch.sigmoid(dt[..., None] + dt_bias[..., None])).sum(-1)
     part_of_A_log = -d_log_decay * torch.exp(A_log.clamp(max=80)) * torch.sigmoid(dt + dt_bias)
@@ -1491,6 +1597,16 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -1526,8 +1642,10 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = x.new_empty(C.shape[0], C.shape[1], C.shape[-2], x.shape[-1])
+    o = x.new_empty(C.shape[0], C.shape[1], S.shape[1], x.shape[-1])
     S_end = torch.empty_like(S)
+    heads = S.shape[1]
+    C, B, x, dt = (_repeated(x, heads) for x in (C, B, x, dt))
     for sequence, part in _each_document(offsets, C.shape[1]):
         inputs = (x.to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D))
         rows = _chunk_rows(mode, size, part)
@@ -1553,7 +1671,7 @@ def _forward(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, backend, s
 
 
 def _forward_fake(C, _B, x, _dt, _A_log, _dt_bias, _D, S, *_):
-    o = x.new_empty(C.shape[0], C.shape[1], C.shape[-2], x.shape[-1])
+    o = x.new_empty(C.shape[0], C.shape[1], S.shape[1], x.shape[-1])
     return [o, S.new_empty(S.shape)]
 
 
@@ -1567,20 +1685,19 @@ def _backward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale,
     d_dt_bias = torch.zeros_like(dt_bias, dtype=S.dtype)
     d_D = torch.zeros_like(D, dtype=S.dtype)
     d_S_start = torch.empty_like(S)
+    heads = S.shape[1]
+    C, B, x, dt = (_repeated(x, heads) for x in (C, B, x, dt))
     for sequence, part in _each_document(offsets, C.shape[1]):
         inputs = (x.to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        (
-            d_C[:, part],
-            d_B[:, part],
-            d_x[:, part],
-            d_dt[:, part],
-            d_A_log_part,
-            d_dt_bias_part,
-            d_D_part,
-            d_S_start[sequence],
-        ) = _chunk_backward_torch(*inputs, scale, S[sequence], *after, rows)
+        d_C_part, d_B_part, d_x_part, d_dt_part, d_A_log_part, d_dt_bias_part, d_D_part, d_S_start[sequence] = (
+            _chunk_backward_torch(*inputs, scale, S[sequence], *after, rows)
+        )
+        d_C[:, part] = _per_group(d_C_part, d_C[:, part])
+        d_B[:, part] = _per_group(d_B_part, d_B[:, part])
+        d_x[:, part] = _per_group(d_x_part, d_x[:, part])
+        d_dt[:, part] = _per_group(d_dt_part, d_dt[:, part])
         d_A_log += d_A_log_part
         d_dt_bias += d_dt_bias_part
         d_D += d_D_part
@@ -1596,7 +1713,10 @@ def _backward(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale, mode,
         if backend == "torch":
             return _backward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale, mode, size)
         gradients = _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_o, d_S)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (C, B, x, dt, A_log, dt_bias, D, S), strict=True)]
+    return [
+        _per_group(d, x).to(x.dtype).contiguous()
+        for d, x in zip(gradients, (C, B, x, dt, A_log, dt_bias, D, S), strict=True)
+    ]
 
 
 def _backward_fake(C, B, x, dt, A_log, dt_bias, D, S, *_):
@@ -1706,6 +1826,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Selective state space with a scalar decay per head.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         C: input [B, T, H, K].
@@ -1872,6 +1995,8 @@ def step(C, B, x, dt, A_log, dt_bias, D, state=None, *, scale=None) -> tuple[Ten
     if state is None:
         state = _empty_state(sizes, sizes["B"], C, dtype)
     (S,) = _check_state("state", state, sizes, sizes["B"], C, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
         query, key, x, log_decay, skip = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
         o, S = _token_step(query, key, x, log_decay, skip, S)
@@ -1935,6 +2060,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _naive_documents(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    C, B, x, dt = (_repeated(x, heads) for x in (C, B, x, dt))
     results = []
     with _without_autocast(C.device):
         for sequence, part in _each_document(offsets, C.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -1968,13 +2095,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

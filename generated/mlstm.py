@@ -487,6 +487,10 @@ def _segment_ends(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    f_group: tl.constexpr,
+    i_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -500,6 +504,10 @@ def _segment_ends(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    f_heads, f_head = H // f_group, head // f_group
+    i_heads, i_head = H // i_group, head // i_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = tl.zeros([BM, BV], tl.float32)
     z = tl.zeros([BM], tl.float32)
     log_total = 0.0
@@ -507,14 +515,15 @@ def _segment_ends(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        i = tl.load(i_ptr + token * i_heads + i_head + row * i_heads, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
@@ -524,7 +533,7 @@ def _segment_ends(
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         z = z * chunk_decay + tl.sum(key_decayed, 0)
         log_total += total
@@ -560,6 +569,11 @@ def _chunk_forward(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    q_group: tl.constexpr,
+    i_group: tl.constexpr,
+    k_group: tl.constexpr,
+    f_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state."""
     program = tl.program_id(0).to(tl.int64)
@@ -573,23 +587,29 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    i_heads, i_head = H // i_group, head // i_group
+    k_heads, k_head = H // k_group, head // k_group
+    f_heads, f_head = H // f_group, head // f_group
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
-        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        i = tl.load(i_ptr + token * i_heads + i_head + row * i_heads, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
@@ -601,7 +621,7 @@ def _chunk_forward(
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
         # n[t] = Σ_i scores[t,i] + Σ_m query_decayed[t,m] z[m]
@@ -652,6 +672,11 @@ def _chunk_backward_query(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    f_group: tl.constexpr,
+    q_group: tl.constexpr,
+    i_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of what reads the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -665,13 +690,19 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    f_heads, f_head = H // f_group, head // f_group
+    q_heads, q_head = H // q_group, head // q_group
+    i_heads, i_head = H // i_group, head // i_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         tl.store(z_edges_ptr + (slot * H + head) * K + feature, z, mask=feature_valid)
@@ -680,10 +711,10 @@ def _chunk_backward_query(
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
-        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
-        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
+        i = tl.load(i_ptr + token * i_heads + i_head + row * i_heads, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
+        f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(
@@ -706,7 +737,7 @@ def _chunk_backward_query(
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
@@ -765,6 +796,8 @@ def _segment_ends_backward(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    f_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """The same of the state's gradient, backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -778,6 +811,8 @@ def _segment_ends_backward(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    f_heads, f_head = H // f_group, head // f_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = tl.zeros([BM, BV], tl.float32)
     d_z = tl.zeros([BM], tl.float32)
     log_total = 0.0
@@ -786,8 +821,9 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
@@ -797,7 +833,7 @@ def _segment_ends_backward(
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
@@ -859,6 +895,11 @@ def _chunk_backward_key(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    f_group: tl.constexpr,
+    i_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of what writes to the state; walks backwards with its gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -872,6 +913,11 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    f_heads, f_head = H // f_group, head // f_group
+    i_heads, i_head = H // i_group, head // i_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
@@ -879,24 +925,25 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid, other=0.0)
         d_chunk_decay = tl.sum(d_S * S) + tl.sum(
             d_z * z, 0
         )  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
-        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # d_key_decayed[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
         d_key_decayed = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)
-        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        i = tl.load(i_ptr + token * i_heads + i_head + row * i_heads, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
@@ -928,7 +975,7 @@ def _chunk_backward_key(
             / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None])),
             1,
         )
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
@@ -980,6 +1027,10 @@ def _chunk_backward_value(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    i_group: tl.constexpr,
+    k_group: tl.constexpr,
+    f_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of the values written; walks backwards with the state's gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -993,28 +1044,33 @@ def _chunk_backward_value(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    i_heads, i_head = H // i_group, head // i_group
+    k_heads, k_head = H // k_group, head // k_group
+    f_heads, f_head = H // f_group, head // f_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        i = tl.load(i_ptr + token * i_heads + i_head + row * i_heads, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
             0.0,
         )
-        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
@@ -1072,6 +1128,11 @@ def _chunk_backward_writes(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    f_group: tl.constexpr,
+    i_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    q_group: tl.constexpr,
 ):
     """Gradients of all that writes to the state, in one walk backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -1085,6 +1146,11 @@ def _chunk_backward_writes(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    f_heads, f_head = H // f_group, head // f_group
+    i_heads, i_head = H // i_group, head // i_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
@@ -1092,24 +1158,25 @@ def _chunk_backward_writes(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid, other=0.0)
         d_chunk_decay = tl.sum(d_S * S) + tl.sum(
             d_z * z, 0
         )  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
-        f = tl.load(f_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
+        f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # d_key_decayed[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
         d_key_decayed = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)
-        i = tl.load(i_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        i = tl.load(i_ptr + token * i_heads + i_head + row * i_heads, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
@@ -1141,7 +1208,7 @@ def _chunk_backward_writes(
             / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None])),
             1,
         )
-        q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
@@ -1230,6 +1297,11 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    q_group: tl.constexpr,
+    i_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    f_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -1241,16 +1313,22 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    q_heads, q_head = H // q_group, head // q_group
+    i_heads, i_head = H // i_group, head // i_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    f_heads, f_head = H // f_group, head // f_group
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
     for t in range(length):
-        at = (first + t) * H + head
-        q = tl.load(q_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        i = tl.load(i_ptr + at).to(tl.float32)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        token = first + t
+        at = token * H + head
+        q = tl.load(q_ptr + (token * q_heads + q_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        i = tl.load(i_ptr + (token * i_heads + i_head)).to(tl.float32)
+        k = tl.load(k_ptr + (token * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         maximum = tl.load(maximum_ptr + at).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        f = tl.load(f_ptr + at).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        f = tl.load(f_ptr + (token * f_heads + f_head)).to(tl.float32)
         shift = tl.load(shift_ptr + at).to(tl.float32)
         query = q * scale
         key = tl.where(feature_valid, k * tl.exp(_maximum(_minimum(i, 1000000000.0), -1000000000.0) - maximum), 0.0)
@@ -1331,12 +1409,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, q, v):
-        batch, T, H, K = q.shape
+    def __init__(self, schedule, size, offsets, heads, q, v):
+        batch, T, _, K = q.shape
         V = v.shape[-1]
-        self.heads, self.device = H, q.device
+        self.heads, self.device = heads, q.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -1358,6 +1436,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -1430,8 +1518,9 @@ def _default_schedule(sizes, sequences, like):
 
 def _launch_forward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, f, S, z):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(schedule, size, offsets, q, v)
-    batch, T, H, _ = q.shape
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((q, k, v))
@@ -1457,6 +1546,10 @@ def _launch_forward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, 
                 totals,
             ),
             (),
+            f_group=grid.group(f),
+            i_group=grid.group(i),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1483,6 +1576,11 @@ def _launch_forward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, 
             z_end,
         ),
         (scale,),
+        q_group=grid.group(q),
+        i_group=grid.group(i),
+        k_group=grid.group(k),
+        f_group=grid.group(f),
+        v_group=grid.group(v),
         ENDS=not grid.split,
         **products,
     )
@@ -1502,8 +1600,9 @@ def _launch_forward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, 
 
 def _launch_recurrent(offsets, scale, shift, maximum, q, k, v, i, f, S, z):
     """As `_launch_forward`, token by token."""
-    grid = _Grid("fused", 0, offsets, q, v)
-    batch, T, H, _ = q.shape
+    H = S.shape[1]
+    grid = _Grid("fused", 0, offsets, H, q, v)
+    batch, T, _, _ = q.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     z_end = torch.empty_like(z)
@@ -1528,6 +1627,11 @@ def _launch_recurrent(offsets, scale, shift, maximum, q, k, v, i, f, S, z):
             z_end,
         ),
         (scale,),
+        q_group=grid.group(q),
+        i_group=grid.group(i),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
+        f_group=grid.group(f),
         chunked=False,
     )
 
@@ -1546,8 +1650,9 @@ def _launch_recurrent(offsets, scale, shift, maximum, q, k, v, i, f, S, z):
 
 def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, f, S, z, o, n, d_o, d_S, d_z):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(schedule, size, offsets, q, v)
-    batch, T, H, K = q.shape
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, q, v)
+    batch, T, _, K = q.shape
     rows = batch * T
     segments = grid.segments
     products = _products((q, k, v))
@@ -1575,13 +1680,17 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 totals,
             ),
             (),
+            f_group=grid.group(f),
+            i_group=grid.group(i),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
         z_starts = grid.hand_over(z_ends, totals, z, torch.empty_like(z))
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
-    d_q = torch.empty_like(q)
+    d_q = grid.gradient(q)
     S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
     z_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *z_starts.shape[1:])
     grid.launch(
@@ -1609,6 +1718,11 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
             scale,
             rows,
         ),
+        f_group=grid.group(f),
+        q_group=grid.group(q),
+        i_group=grid.group(i),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
         **products,
     )
 
@@ -1632,6 +1746,8 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 totals,
             ),
             (scale,),
+            f_group=grid.group(f),
+            q_group=grid.group(q),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
@@ -1640,7 +1756,7 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
     if not grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_key", "m")[2], batch, T, H)
         d_key_rows = S.new_empty(batch, T, H, K)
-        d_k = torch.empty_like(k)
+        d_k = grid.gradient(k)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1669,12 +1785,17 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 scale,
                 rows,
             ),
+            f_group=grid.group(f),
+            i_group=grid.group(i),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            q_group=grid.group(q),
             ENDS=not grid.split,
             **products,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = torch.empty_like(v)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1691,14 +1812,18 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 d_v,
             ),
             (scale,),
+            i_group=grid.group(i),
+            k_group=grid.group(k),
+            f_group=grid.group(f),
+            q_group=grid.group(q),
             **products,
         )
 
     if grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_writes", "m")[2], batch, T, H)
         d_key_rows = S.new_empty(batch, T, H, K)
-        d_k = torch.empty_like(k)
-        d_v = torch.empty_like(v)
+        d_k = grid.gradient(k)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1728,15 +1853,20 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 scale,
                 rows,
             ),
+            f_group=grid.group(f),
+            i_group=grid.group(i),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            q_group=grid.group(q),
             ENDS=not grid.split,
             **products,
         )
 
     d_log_decay = d_log_decay_forward.sum(0) + d_log_decay_reverse.sum(0)
     d_key = d_key_rows
-    f = f.float()
-    i = i.float()
-    k = k.float()
+    f = _repeated(f, H).float()
+    i = _repeated(i, H).float()
+    k = _repeated(k, H).float()
     d_i = ((k * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None])) * d_key).sum(-1)
     d_f = d_log_decay * torch.sigmoid(-f)
     return (
@@ -1753,6 +1883,16 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -1788,9 +1928,11 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(q, k, v, i, f, S, z, shift, maximum, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     S_end = torch.empty_like(S)
     z_end = torch.empty_like(z)
+    heads = S.shape[1]
+    q, k, v, i, f = (_repeated(x, heads) for x in (q, k, v, i, f))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], i[:, part], f[:, part]))
         rows = _chunk_rows(mode, size, part)
@@ -1818,10 +1960,10 @@ def _forward(q, k, v, i, f, S, z, shift, maximum, offsets, scale, mode, backend,
 
 
 def _forward_fake(q, _k, v, _i, _f, S, z, _shift, _maximum, _offsets, _scale, _mode, backend, *_):
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     kept = []
     if backend == "triton":
-        kept.append(q.new_empty((q.shape[0], q.shape[1], q.shape[-2]), dtype=torch.float32))
+        kept.append(q.new_empty((q.shape[0], q.shape[1], S.shape[1]), dtype=torch.float32))
     return [o, S.new_empty(S.shape), z.new_empty(z.shape), *kept]
 
 
@@ -1834,21 +1976,22 @@ def _backward_torch(q, k, v, i, f, S, z, shift, maximum, offsets, d_o, d_S, d_z,
     d_f = torch.empty_like(f)
     d_S_start = torch.empty_like(S)
     d_z_start = torch.empty_like(z)
+    heads = S.shape[1]
+    q, k, v, i, f = (_repeated(x, heads) for x in (q, k, v, i, f))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], i[:, part], f[:, part]))
         after = d_o[:, part].to(S.dtype), d_S[sequence], d_z[sequence]
         rows = _chunk_rows(mode, size, part)
-        (
-            d_q[:, part],
-            d_k[:, part],
-            d_v[:, part],
-            d_i[:, part],
-            d_f[:, part],
-            d_S_start[sequence],
-            d_z_start[sequence],
-        ) = _chunk_backward_torch(
-            *inputs, scale, shift[:, part], maximum[:, part], S[sequence], z[sequence], *after, rows
+        d_q_part, d_k_part, d_v_part, d_i_part, d_f_part, d_S_start[sequence], d_z_start[sequence] = (
+            _chunk_backward_torch(
+                *inputs, scale, shift[:, part], maximum[:, part], S[sequence], z[sequence], *after, rows
+            )
         )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
+        d_i[:, part] = _per_group(d_i_part, d_i[:, part])
+        d_f[:, part] = _per_group(d_f_part, d_f[:, part])
     return [d_q, d_k, d_v, d_i, d_f, d_S_start, d_z_start]
 
 
@@ -1866,7 +2009,7 @@ def _backward(
         gradients = _launch_backward(
             schedule, size, offsets, scale, shift, maximum, q, k, v, i, f, S, z, o, n, d_o, d_S, d_z
         )
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, i, f, S, z), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, i, f, S, z), strict=True)]
 
 
 def _backward_fake(q, k, v, i, f, S, z, *_):
@@ -1979,6 +2122,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Matrix long short-term memory, exponential input gate.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         q: input [B, T, H, K].
@@ -2135,6 +2281,8 @@ def step(q, k, v, i, f, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], q, dtype)
     S, z, m = _check_state("state", state, sizes, sizes["B"], q, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     weighed = (tensors[k].to(dtype) for k in [3, 4])
     shift, maximum, m = _maxima(*weighed, m, torch.arange(sizes["B"] + 1))
     with _without_autocast(tensors[0].device):
@@ -2194,7 +2342,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
     if schedule == "auto":
         schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
     *state, m = state
-    weighed = (tensors[k].to(dtype) for k in [3, 4])
+    weighed = (x.to(dtype) for x in (_repeated(tensors[3], sizes["H"]), _repeated(tensors[4], sizes["H"])))
     line = sizes["T"] * torch.arange(sequences + 1) if offsets is None else offsets
     shift, maximum, m = _maxima(*weighed, m, line)
     if mode == "naive":
@@ -2206,6 +2354,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _naive_documents(q, k, v, i, f, S, z, shift, maximum, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    q, k, v, i, f = (_repeated(x, heads) for x in (q, k, v, i, f))
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -2239,13 +2389,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

@@ -298,6 +298,7 @@ def _segment_ends(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -311,16 +312,18 @@ def _segment_ends(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     S = tl.zeros([BM, BV], tl.float32)
     z = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         S = S + _dot(tl.trans(key), v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -349,6 +352,7 @@ def _chunk_forward(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state."""
     program = tl.program_id(0).to(tl.int64)
@@ -362,20 +366,22 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query, S, DOT, PRECISION)
         n = tl.sum(scores, 1) + tl.sum(query * z[None, :], 1)  # n[t] = Σ_i scores[t,i] + Σ_m query[t,m] z[m]
@@ -409,6 +415,7 @@ def _chunk_backward_query(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of what reads the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -422,20 +429,22 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
@@ -489,7 +498,8 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
@@ -528,6 +538,7 @@ def _chunk_backward_key(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of what writes to the state; walks backwards with its gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -541,6 +552,7 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
@@ -548,14 +560,15 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
@@ -613,7 +626,8 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
@@ -655,6 +669,7 @@ def _chunk_backward_writes(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of all that writes to the state, in one walk backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -668,6 +683,7 @@ def _chunk_backward_writes(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
     chunks = tl.cdiv(length, CHUNK)
@@ -675,7 +691,8 @@ def _chunk_backward_writes(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -683,7 +700,7 @@ def _chunk_backward_writes(
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot(
             d_y, tl.trans(v), DOT, PRECISION
         )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
@@ -757,6 +774,7 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -768,13 +786,15 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     z = tl.load(z_ptr + (sequence * H + head) * K + feature, mask=feature_valid, other=0.0)
     for t in range(length):
-        at = (first + t) * H + head
+        token = first + t
+        at = token * H + head
         query_features = tl.load(query_features_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         key_features = tl.load(key_features_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         S = S + key_features[:, None] * v[None, :]
         y = tl.sum(S * query_features[:, None], 0)
         z = key_features + z
@@ -848,12 +868,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, query_features, v):
-        batch, T, H, K = query_features.shape
+    def __init__(self, schedule, size, offsets, heads, query_features, v):
+        batch, T, _, K = query_features.shape
         V = v.shape[-1]
-        self.heads, self.device = H, query_features.device
+        self.heads, self.device = heads, query_features.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -875,6 +895,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -965,10 +995,11 @@ def _given(q, omega, k, scale):
 
 def _launch_forward(schedule, size, offsets, scale, q, k, v, omega, S, z):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    query_features, key_features = _given(q, omega, k, scale)
-    grid = _Grid(schedule, size, offsets, query_features, v)
+    H = S.shape[1]
+    query_features, key_features = _given(_repeated(q, H), omega, _repeated(k, H), scale)
+    grid = _Grid(schedule, size, offsets, H, query_features, v)
     omega = omega.float()
-    batch, T, H, _ = query_features.shape
+    batch, T, _, _ = query_features.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((q, k, v))
@@ -988,6 +1019,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, omega, S, z):
                 z_ends,
             ),
             (),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, S_end)
@@ -1010,6 +1042,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, omega, S, z):
             z_end,
         ),
         (),
+        v_group=grid.group(v),
         ENDS=not grid.split,
         **products,
     )
@@ -1029,10 +1062,11 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, omega, S, z):
 
 def _launch_recurrent(offsets, scale, q, k, v, omega, S, z):
     """As `_launch_forward`, token by token."""
-    query_features, key_features = _given(q, omega, k, scale)
-    grid = _Grid("fused", 0, offsets, query_features, v)
+    H = S.shape[1]
+    query_features, key_features = _given(_repeated(q, H), omega, _repeated(k, H), scale)
+    grid = _Grid("fused", 0, offsets, H, query_features, v)
     omega = omega.float()
-    batch, T, H, _ = query_features.shape
+    batch, T, _, _ = query_features.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     z_end = torch.empty_like(z)
@@ -1053,6 +1087,7 @@ def _launch_recurrent(offsets, scale, q, k, v, omega, S, z):
             z_end,
         ),
         (),
+        v_group=grid.group(v),
         chunked=False,
     )
 
@@ -1071,12 +1106,13 @@ def _launch_recurrent(offsets, scale, q, k, v, omega, S, z):
 
 def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n, d_o, d_S, d_z):
     """The gradients of inputs, parameters and initial state."""
-    query_features, key_features = _given(q, omega, k, scale)
-    grid = _Grid(schedule, size, offsets, query_features, v)
+    H = S.shape[1]
+    query_features, key_features = _given(_repeated(q, H), omega, _repeated(k, H), scale)
+    grid = _Grid(schedule, size, offsets, H, query_features, v)
     omega = omega.float()
     K = q.shape[-1]
     M = omega.shape[-2]
-    batch, T, H, M = query_features.shape
+    batch, T, _, M = query_features.shape
     segments = grid.segments
     products = _products((q, k, v))
     S_starts = S
@@ -1097,6 +1133,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
                 z_ends,
             ),
             (),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, torch.empty_like(S))
@@ -1117,6 +1154,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
             d_query_features_rows,
         ),
         (),
+        v_group=grid.group(v),
         **products,
     )
 
@@ -1158,12 +1196,13 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
                 d_z_end,
             ),
             (),
+            v_group=grid.group(v),
             ENDS=not grid.split,
             **products,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = torch.empty_like(v)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1181,7 +1220,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
 
     if grid.fits("_chunk_backward_writes"):
         d_key_features_rows = S.new_empty(batch, T, H, M)
-        d_v = torch.empty_like(v)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1200,14 +1239,15 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
                 d_z_end,
             ),
             (),
+            v_group=grid.group(v),
             ENDS=not grid.split,
             **products,
         )
 
     d_query_features = d_query_features_rows
     d_key_features = d_key_features_rows
-    k = k.float()
-    q = q.float()
+    k = _repeated(k, H).float()
+    q = _repeated(q, H).float()
     part_of_q = (
         M**-0.5
         * scale
@@ -1238,6 +1278,16 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -1273,9 +1323,11 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(q, k, v, omega, S, z, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     S_end = torch.empty_like(S)
     z_end = torch.empty_like(z)
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], omega))
         rows = _chunk_rows(mode, size, part)
@@ -1301,10 +1353,10 @@ def _forward(q, k, v, omega, S, z, offsets, scale, mode, backend, schedule, size
 
 
 def _forward_fake(q, _k, v, _omega, S, z, _offsets, _scale, _mode, backend, *_):
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     kept = []
     if backend == "triton":
-        kept.append(q.new_empty((q.shape[0], q.shape[1], q.shape[-2]), dtype=torch.float32))
+        kept.append(q.new_empty((q.shape[0], q.shape[1], S.shape[1]), dtype=torch.float32))
     return [o, S.new_empty(S.shape), z.new_empty(z.shape), *kept]
 
 
@@ -1316,13 +1368,18 @@ def _backward_torch(q, k, v, omega, S, z, offsets, d_o, d_S, d_z, scale, mode, s
     d_omega = torch.zeros_like(omega, dtype=S.dtype)
     d_S_start = torch.empty_like(S)
     d_z_start = torch.empty_like(z)
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], omega))
         after = d_o[:, part].to(S.dtype), d_S[sequence], d_z[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_q[:, part], d_k[:, part], d_v[:, part], d_omega_part, d_S_start[sequence], d_z_start[sequence] = (
-            _chunk_backward_torch(*inputs, scale, S[sequence], z[sequence], *after, rows)
+        d_q_part, d_k_part, d_v_part, d_omega_part, d_S_start[sequence], d_z_start[sequence] = _chunk_backward_torch(
+            *inputs, scale, S[sequence], z[sequence], *after, rows
         )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
         d_omega += d_omega_part
     return [d_q, d_k, d_v, d_omega.to(omega.dtype), d_S_start, d_z_start]
 
@@ -1335,7 +1392,7 @@ def _backward(q, k, v, omega, S, z, offsets, o, kept, d_o, d_S, d_z, scale, mode
             return _backward_torch(q, k, v, omega, S, z, offsets, d_o, d_S, d_z, scale, mode, size)
         (n,) = kept
         gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n, d_o, d_S, d_z)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, omega, S, z), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, omega, S, z), strict=True)]
 
 
 def _backward_fake(q, k, v, omega, S, z, *_):
@@ -1443,6 +1500,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Performer, linear attention with positive random features.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         q: input [B, T, H, K].
@@ -1594,6 +1654,8 @@ def step(q, k, v, omega, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], q, dtype)
     S, z = _check_state("state", state, sizes, sizes["B"], q, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     tensors = _per_head(tensors, sizes["H"])
     with _without_autocast(tensors[0].device):
         query, key, v = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
@@ -1665,6 +1727,8 @@ def _per_head(tensors, heads):
 
 def _naive_documents(q, k, v, omega, S, z, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -1698,13 +1762,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

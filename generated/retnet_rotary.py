@@ -333,6 +333,7 @@ def _segment_ends(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -346,6 +347,7 @@ def _segment_ends(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head)
     S = tl.zeros([BM, BV], tl.float32)
     log_total = 0.0
@@ -354,7 +356,8 @@ def _segment_ends(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -364,7 +367,7 @@ def _segment_ends(
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -391,6 +394,7 @@ def _chunk_forward(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state."""
     program = tl.program_id(0).to(tl.int64)
@@ -404,6 +408,7 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head)
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
@@ -411,7 +416,8 @@ def _chunk_forward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
@@ -426,7 +432,7 @@ def _chunk_forward(
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores, v, DOT, PRECISION) + _dot(query_decayed, S, DOT, PRECISION)
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
@@ -460,6 +466,7 @@ def _chunk_backward_query(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of what reads the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -473,6 +480,7 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head)
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
@@ -480,13 +488,14 @@ def _chunk_backward_query(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
@@ -549,7 +558,8 @@ def _segment_ends_backward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -587,6 +597,7 @@ def _chunk_backward_key(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of what writes to the state; walks backwards with its gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -600,6 +611,7 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
@@ -608,8 +620,9 @@ def _chunk_backward_key(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
@@ -680,7 +693,8 @@ def _chunk_backward_value(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
@@ -732,6 +746,7 @@ def _chunk_backward_writes(
     ENDS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Gradients of all that writes to the state, in one walk backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -745,6 +760,7 @@ def _chunk_backward_writes(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
@@ -753,8 +769,9 @@ def _chunk_backward_writes(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
@@ -841,6 +858,7 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -852,13 +870,15 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head)
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
-        at = (first + t) * H + head
+        token = first + t
+        at = token * H + head
         query_features = tl.load(query_features_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         key_features = tl.load(key_features_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         S = key_features[:, None] * v[None, :] + tl.where(
             log_decay > -0.5, S * _expm1(log_decay) + S, S * tl.exp(_minimum(log_decay, -0.5))
         )
@@ -929,12 +949,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, query_features, v):
-        batch, T, H, K = query_features.shape
+    def __init__(self, schedule, size, offsets, heads, query_features, v):
+        batch, T, _, K = query_features.shape
         V = v.shape[-1]
-        self.heads, self.device = H, query_features.device
+        self.heads, self.device = heads, query_features.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -956,6 +976,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -1042,11 +1072,12 @@ def _given(q, k, scale, position):
 
 def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    query_features, key_features = _given(q, k, scale, position)
-    grid = _Grid(schedule, size, offsets, query_features, v)
-    h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
+    H = S.shape[1]
+    query_features, key_features = _given(_repeated(q, H), _repeated(k, H), scale, position)
+    grid = _Grid(schedule, size, offsets, H, query_features, v)
+    h = torch.arange(H, dtype=S.dtype, device=S.device)
     log_decay = torch.log1p(-torch.exp2(-h - 5))
-    batch, T, H, _ = query_features.shape
+    batch, T, _, _ = query_features.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((q, k, v))
@@ -1066,6 +1097,7 @@ def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
                 totals,
             ),
             (),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1084,6 +1116,7 @@ def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
             S_end,
         ),
         (),
+        v_group=grid.group(v),
         ENDS=not grid.split,
         **products,
     )
@@ -1093,11 +1126,12 @@ def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
 
 def _launch_recurrent(offsets, scale, position, q, k, v, S):
     """As `_launch_forward`, token by token."""
-    query_features, key_features = _given(q, k, scale, position)
-    grid = _Grid("fused", 0, offsets, query_features, v)
-    h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
+    H = S.shape[1]
+    query_features, key_features = _given(_repeated(q, H), _repeated(k, H), scale, position)
+    grid = _Grid("fused", 0, offsets, H, query_features, v)
+    h = torch.arange(H, dtype=S.dtype, device=S.device)
     log_decay = torch.log1p(-torch.exp2(-h - 5))
-    batch, T, H, _ = query_features.shape
+    batch, T, _, _ = query_features.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
@@ -1114,6 +1148,7 @@ def _launch_recurrent(offsets, scale, position, q, k, v, S):
             S_end,
         ),
         (),
+        v_group=grid.group(v),
         chunked=False,
     )
 
@@ -1122,14 +1157,15 @@ def _launch_recurrent(offsets, scale, position, q, k, v, S):
 
 def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    query_features, key_features = _given(q, k, scale, position)
-    grid = _Grid(schedule, size, offsets, query_features, v)
-    h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
+    H = S.shape[1]
+    query_features, key_features = _given(_repeated(q, H), _repeated(k, H), scale, position)
+    grid = _Grid(schedule, size, offsets, H, query_features, v)
+    h = torch.arange(H, dtype=S.dtype, device=S.device)
     log_decay = torch.log1p(-torch.exp2(-h - 5))
     K = q.shape[-1]
     pair = torch.arange(K, dtype=torch.float64, device=S.device) // 2
-    h = torch.arange(q.shape[-2], dtype=S.dtype, device=S.device)
-    batch, T, H, K = query_features.shape
+    h = torch.arange(H, dtype=S.dtype, device=S.device)
+    batch, T, _, K = query_features.shape
     segments = grid.segments
     products = _products((q, k, v))
     S_starts = S
@@ -1149,6 +1185,7 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
                 totals,
             ),
             (),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
@@ -1166,6 +1203,7 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
             d_query_features_rows,
         ),
         (),
+        v_group=grid.group(v),
         **products,
     )
 
@@ -1202,12 +1240,13 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
                 d_S_end,
             ),
             (),
+            v_group=grid.group(v),
             ENDS=not grid.split,
             **products,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = torch.empty_like(v)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1225,7 +1264,7 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
 
     if grid.fits("_chunk_backward_writes"):
         d_key_features_rows = S.new_empty(batch, T, H, K)
-        d_v = torch.empty_like(v)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1241,6 +1280,7 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
                 d_S_end,
             ),
             (),
+            v_group=grid.group(v),
             ENDS=not grid.split,
             **products,
         )
@@ -1264,6 +1304,16 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -1299,8 +1349,10 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(q, k, v, S, position, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     S_end = torch.empty_like(S)
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
         rows = _chunk_rows(mode, size, part)
@@ -1326,7 +1378,7 @@ def _forward(q, k, v, S, position, offsets, scale, mode, backend, schedule, size
 
 
 def _forward_fake(q, _k, v, S, *_):
-    o = v.new_empty(q.shape[0], q.shape[1], q.shape[-2], v.shape[-1])
+    o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     return [o, S.new_empty(S.shape)]
 
 
@@ -1336,13 +1388,18 @@ def _backward_torch(q, k, v, S, position, offsets, d_o, d_S, scale, mode, size):
     d_k = torch.empty_like(k)
     d_v = torch.empty_like(v)
     d_S_start = torch.empty_like(S)
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     for sequence, part in _each_document(offsets, q.shape[1]):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_q[:, part], d_k[:, part], d_v[:, part], d_S_start[sequence] = _chunk_backward_torch(
+        d_q_part, d_k_part, d_v_part, d_S_start[sequence] = _chunk_backward_torch(
             *inputs, scale, position[:, part], S[sequence], *after, rows
         )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
     return [d_q, d_k, d_v, d_S_start]
 
 
@@ -1353,7 +1410,7 @@ def _backward(q, k, v, S, position, offsets, d_o, d_S, scale, mode, backend, sch
         if backend == "torch":
             return _backward_torch(q, k, v, S, position, offsets, d_o, d_S, scale, mode, size)
         gradients = _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, d_S)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, S), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, S), strict=True)]
 
 
 def _backward_fake(q, k, v, S, *_):
@@ -1458,6 +1515,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Retention with rotated queries and keys.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         q: input [B, T, H, K].
@@ -1604,6 +1664,8 @@ def step(q, k, v, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], q, dtype)
     S, position = _check_state("state", state, sizes, sizes["B"], q, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
         query, key, v, log_decay = _token_values(
             *(x.contiguous().to(dtype) for x in tensors), scale, position.detach().double()
@@ -1682,6 +1744,8 @@ def _positions(before, T, offsets):
 
 def _naive_documents(q, k, v, S, position, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    q, k, v = (_repeated(x, heads) for x in (q, k, v))
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -1715,8 +1779,12 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
@@ -1726,6 +1794,11 @@ def _check_tensors(layouts, tensors):
             f"{origin['K']}: axis K is {sizes['K']}, and a rotation turns pairs of channels; use an even width"
         )
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

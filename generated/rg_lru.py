@@ -466,8 +466,8 @@ def _scan_backward(
     tl.debug_barrier()
     for back in range(last - first):
         t = last - 1 - back
-        at = t
         S = tl.load(scratch + (t - first) * BV)
+        at = t
         i = tl.load(i_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)

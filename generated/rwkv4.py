@@ -587,9 +587,9 @@ def _scan_ends_backward(
     tl.debug_barrier()
     for back in range(last - first):
         t = last - 1 - back
-        at = t
         S = tl.load(scratch + 2 * (t - first) * BV)
         z = tl.load(scratch + (2 * (t - first) + 1) * BV)
+        at = t
         shift = tl.load(shift_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         read_shift = tl.load(read_shift_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
@@ -679,9 +679,9 @@ def _scan_backward(
     tl.debug_barrier()
     for back in range(last - first):
         t = last - 1 - back
-        at = t
         S = tl.load(scratch + 2 * (t - first) * BV)
         z = tl.load(scratch + (2 * (t - first) + 1) * BV)
+        at = t
         r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         read_shift = tl.load(read_shift_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
         k = tl.load(k_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)

@@ -378,6 +378,8 @@ def _segment_ends(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -387,10 +389,11 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
-    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
     S = tl.zeros([BM, BV], tl.float32)
     log_total = tl.zeros([BM], tl.float32)
@@ -399,16 +402,16 @@ def _segment_ends(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -438,6 +441,9 @@ def _chunk_forward(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    r_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state."""
     program = tl.program_id(0).to(tl.int64)
@@ -451,6 +457,9 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    r_heads, r_head = H // r_group, head // r_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -459,14 +468,15 @@ def _chunk_forward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
         prefix = log_decay[None, :] * rows_earlier_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
@@ -491,7 +501,7 @@ def _chunk_forward(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores_all[t,i] value[i,c] + self_score[t] value[t,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores_all, v, DOT, PRECISION) + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION)
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
@@ -525,6 +535,9 @@ def _chunk_backward_query(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    r_group: tl.constexpr,
+    v_group: tl.constexpr,
+    k_group: tl.constexpr,
 ):
     """Gradients of what reads the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -538,6 +551,9 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    r_heads, r_head = H // r_group, head // r_group
+    v_heads, v_head = H // v_group, head // v_group
+    k_heads, k_head = H // k_group, head // k_group
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -548,19 +564,20 @@ def _chunk_backward_query(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
         d_decay_to_row = query * d_query_decayed
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
         prefix = log_decay[None, :] * rows_earlier_2[:, None]
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
@@ -569,7 +586,7 @@ def _chunk_backward_query(
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         sum_of_rows_earlier = tl.zeros([CHUNK, BM], tl.float32)
         d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
@@ -618,6 +635,7 @@ def _segment_ends_backward(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    r_group: tl.constexpr,
 ):
     """The same of the state's gradient, backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -631,6 +649,7 @@ def _segment_ends_backward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    r_heads, r_head = H // r_group, head // r_group
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = tl.zeros([BM, BV], tl.float32)
     log_total = tl.zeros([BM], tl.float32)
@@ -640,11 +659,12 @@ def _segment_ends_backward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
         prefix = log_decay[None, :] * rows_earlier_2[:, None]
@@ -684,6 +704,9 @@ def _chunk_backward_key(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    r_group: tl.constexpr,
 ):
     """Gradients of what writes to the state; walks backwards with its gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -697,6 +720,9 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    r_heads, r_head = H // r_group, head // r_group
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -707,7 +733,8 @@ def _chunk_backward_key(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
@@ -715,9 +742,9 @@ def _chunk_backward_key(
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
@@ -725,7 +752,7 @@ def _chunk_backward_key(
         d_suffix = decay_to_end * d_decay_to_end
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         rows_earlier_2 = tl.minimum(row, rows_here).to(tl.float32)  # rows_earlier_2[t] = #{j<t}
@@ -784,6 +811,8 @@ def _chunk_backward_value(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    r_group: tl.constexpr,
 ):
     """Gradients of the values written; walks backwards with the state's gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -797,6 +826,8 @@ def _chunk_backward_value(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    r_heads, r_head = H // r_group, head // r_group
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -806,13 +837,14 @@ def _chunk_backward_value(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
         self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
@@ -877,6 +909,9 @@ def _chunk_backward_writes(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    r_group: tl.constexpr,
 ):
     """Gradients of all that writes to the state, in one walk backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -890,6 +925,9 @@ def _chunk_backward_writes(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    r_heads, r_head = H // r_group, head // r_group
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
@@ -900,7 +938,8 @@ def _chunk_backward_writes(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
@@ -908,9 +947,9 @@ def _chunk_backward_writes(
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
         suffix = log_decay[None, :] * rows_later_2[:, None]
@@ -918,7 +957,7 @@ def _chunk_backward_writes(
         d_suffix = decay_to_end * d_decay_to_end
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         key_decayed = k * decay_to_end
@@ -1023,6 +1062,9 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    r_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -1034,14 +1076,18 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    r_heads, r_head = H // r_group, head // r_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
-        at = (first + t) * H + head
-        r = tl.load(r_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        token = first + t
+        at = token * H + head
+        r = tl.load(r_ptr + (token * r_heads + r_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        k = tl.load(k_ptr + (token * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
         query = r * scale
         o = tl.sum(S * query[:, None], 0)
         S = k[:, None] * v[None, :] + tl.where(
@@ -1116,12 +1162,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, r, v):
-        batch, T, H, K = r.shape
+    def __init__(self, schedule, size, offsets, heads, r, v):
+        batch, T, _, K = r.shape
         V = v.shape[-1]
-        self.heads, self.device = H, r.device
+        self.heads, self.device = heads, r.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -1143,6 +1189,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -1225,11 +1281,12 @@ def _default_schedule(sizes, sequences, like):
 
 def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(schedule, size, offsets, r, v)
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, r, v)
     w = w.float()
     u = u.float()
     log_decay = -torch.exp(w.clamp(max=80))
-    batch, T, H, K = r.shape
+    batch, T, _, K = r.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((r, k, v))
@@ -1249,6 +1306,8 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
                 totals,
             ),
             (),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1269,6 +1328,9 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
         ),
         (scale,),
         levels=True,
+        r_group=grid.group(r),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
         ENDS=not grid.split,
         **products,
     )
@@ -1278,11 +1340,12 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
 
 def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid("fused", 0, offsets, r, v)
+    H = S.shape[1]
+    grid = _Grid("fused", 0, offsets, H, r, v)
     w = w.float()
     u = u.float()
     log_decay = -torch.exp(w.clamp(max=80))
-    batch, T, H, _ = r.shape
+    batch, T, _, _ = r.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
@@ -1300,6 +1363,9 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
             S_end,
         ),
         (scale,),
+        r_group=grid.group(r),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
         chunked=False,
     )
 
@@ -1308,11 +1374,12 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
 
 def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(schedule, size, offsets, r, v)
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, r, v)
     w = w.float()
     u = u.float()
     log_decay = -torch.exp(w.clamp(max=80))
-    batch, T, H, K = r.shape
+    batch, T, _, K = r.shape
     rows = batch * T
     segments = grid.segments
     products = _products((r, k, v))
@@ -1333,13 +1400,15 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
                 totals,
             ),
             (),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(segments, H, K)
     d_u_forward = S.new_empty(segments, H, K)
-    d_r = torch.empty_like(r)
+    d_r = grid.gradient(r)
     S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
@@ -1359,6 +1428,9 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
         ),
         (scale,),
         levels=True,
+        r_group=grid.group(r),
+        v_group=grid.group(v),
+        k_group=grid.group(k),
         **products,
     )
 
@@ -1376,13 +1448,14 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
                 totals,
             ),
             (scale,),
+            r_group=grid.group(r),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(segments, H, K)
-        d_k = torch.empty_like(k)
+        d_k = grid.gradient(k)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1401,12 +1474,15 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            r_group=grid.group(r),
             ENDS=not grid.split,
             **products,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = torch.empty_like(v)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1421,13 +1497,15 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            k_group=grid.group(k),
+            r_group=grid.group(r),
             **products,
         )
 
     if grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(segments, H, K)
-        d_k = torch.empty_like(k)
-        d_v = torch.empty_like(v)
+        d_k = grid.gradient(k)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1447,6 +1525,9 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            r_group=grid.group(r),
             ENDS=not grid.split,
             **products,
         )
@@ -1468,6 +1549,16 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -1503,8 +1594,10 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(r, k, v, w, u, S, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = v.new_empty(r.shape[0], r.shape[1], r.shape[-2], v.shape[-1])
+    o = v.new_empty(r.shape[0], r.shape[1], S.shape[1], v.shape[-1])
     S_end = torch.empty_like(S)
+    heads = S.shape[1]
+    r, k, v = (_repeated(x, heads) for x in (r, k, v))
     for sequence, part in _each_document(offsets, r.shape[1]):
         inputs = (x.to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
         rows = _chunk_rows(mode, size, part)
@@ -1530,7 +1623,7 @@ def _forward(r, k, v, w, u, S, offsets, scale, mode, backend, schedule, size):
 
 
 def _forward_fake(r, _k, v, _w, _u, S, *_):
-    o = v.new_empty(r.shape[0], r.shape[1], r.shape[-2], v.shape[-1])
+    o = v.new_empty(r.shape[0], r.shape[1], S.shape[1], v.shape[-1])
     return [o, S.new_empty(S.shape)]
 
 
@@ -1542,13 +1635,18 @@ def _backward_torch(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, size):
     d_w = torch.zeros_like(w, dtype=S.dtype)
     d_u = torch.zeros_like(u, dtype=S.dtype)
     d_S_start = torch.empty_like(S)
+    heads = S.shape[1]
+    r, k, v = (_repeated(x, heads) for x in (r, k, v))
     for sequence, part in _each_document(offsets, r.shape[1]):
         inputs = (x.to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_r[:, part], d_k[:, part], d_v[:, part], d_w_part, d_u_part, d_S_start[sequence] = _chunk_backward_torch(
+        d_r_part, d_k_part, d_v_part, d_w_part, d_u_part, d_S_start[sequence] = _chunk_backward_torch(
             *inputs, scale, S[sequence], *after, rows
         )
+        d_r[:, part] = _per_group(d_r_part, d_r[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
         d_w += d_w_part
         d_u += d_u_part
     return [d_r, d_k, d_v, d_w.to(w.dtype), d_u.to(u.dtype), d_S_start]
@@ -1561,7 +1659,7 @@ def _backward(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, backend, schedul
         if backend == "torch":
             return _backward_torch(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, size)
         gradients = _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (r, k, v, w, u, S), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (r, k, v, w, u, S), strict=True)]
 
 
 def _backward_fake(r, k, v, w, u, S, *_):
@@ -1668,6 +1766,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Receptance weighted key value, with a decay per key channel.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         r: input [B, T, H, K].
@@ -1824,6 +1925,8 @@ def step(r, k, v, w, u, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], r, dtype)
     (S,) = _check_state("state", state, sizes, sizes["B"], r, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
         query, k, v, log_decay, u = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
         o, S = _token_step(query, k, v, log_decay, u, S)
@@ -1887,6 +1990,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _naive_documents(r, k, v, w, u, S, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    r, k, v = (_repeated(x, heads) for x in (r, k, v))
     results = []
     with _without_autocast(r.device):
         for sequence, part in _each_document(offsets, r.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -1920,13 +2025,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

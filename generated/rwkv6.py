@@ -394,6 +394,9 @@ def _segment_ends(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    w_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Where segments end that start from nothing, and their log-decay."""
     program = tl.program_id(0).to(tl.int64)
@@ -403,26 +406,28 @@ def _segment_ends(
     first = tl.load(cuts_ptr + segment)
     length = (tl.load(cuts_ptr + segment + 1) - first).to(tl.int32)
     row = tl.arange(0, CHUNK)
-    at = row * H  # from a chunk's first row on
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    w_heads, w_head = H // w_group, head // w_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     S = tl.zeros([BM, BV], tl.float32)
     log_total = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        w = _load(w_ptr + (token * w_heads + w_head) * K, row * w_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], -tl.exp(_minimum(w, 80.0)), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -452,6 +457,10 @@ def _chunk_forward(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    r_group: tl.constexpr,
+    w_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
 ):
     """Outputs and the final state."""
     program = tl.program_id(0).to(tl.int64)
@@ -465,21 +474,26 @@ def _chunk_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    r_heads, r_head = H // r_group, head // r_group
+    w_heads, w_head = H // w_group, head // w_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
-        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
+        w = _load(w_ptr + (token * w_heads + w_head) * K, row * w_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], -tl.exp(_minimum(w, 80.0)), 0.0)
         prefix = _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
@@ -501,7 +515,7 @@ def _chunk_forward(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores_all[t,i] value[i,c] + self_score[t] value[t,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores_all, v, DOT, PRECISION) + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION)
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
@@ -535,6 +549,10 @@ def _chunk_backward_query(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    w_group: tl.constexpr,
+    r_group: tl.constexpr,
+    v_group: tl.constexpr,
+    k_group: tl.constexpr,
 ):
     """Gradients of what reads the state; walks forwards with the state."""
     program = tl.program_id(0).to(tl.int64)
@@ -548,6 +566,10 @@ def _chunk_backward_query(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    w_heads, w_head = H // w_group, head // w_group
+    r_heads, r_head = H // r_group, head // r_group
+    v_heads, v_head = H // v_group, head // v_group
+    k_heads, k_head = H // k_group, head // k_group
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     S = _load(S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_u_forward = tl.zeros([BM], tl.float32)
@@ -555,27 +577,28 @@ def _chunk_backward_query(
     for chunk in range(chunks):
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
         d_decay_to_row = query * d_query_decayed
-        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
+        w = _load(w_ptr + (token * w_heads + w_head) * K, row * w_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], -tl.exp(_minimum(w, 80.0)), 0.0)
         prefix = _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         d_log_decay_pairs_2 = tl.zeros([CHUNK, BM], tl.float32)
         d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
@@ -630,6 +653,8 @@ def _segment_ends_backward(
     TILES: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    w_group: tl.constexpr,
+    r_group: tl.constexpr,
 ):
     """The same of the state's gradient, backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -643,6 +668,8 @@ def _segment_ends_backward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    w_heads, w_head = H // w_group, head // w_group
+    r_heads, r_head = H // r_group, head // r_group
     d_S = tl.zeros([BM, BV], tl.float32)
     log_total = tl.zeros([BM], tl.float32)
     chunks = tl.cdiv(length, CHUNK)
@@ -650,12 +677,13 @@ def _segment_ends_backward(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        w = _load(w_ptr + (token * w_heads + w_head) * K, row * w_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], -tl.exp(_minimum(w, 80.0)), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
         prefix = _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
@@ -695,6 +723,10 @@ def _chunk_backward_key(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    w_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    r_group: tl.constexpr,
 ):
     """Gradients of what writes to the state; walks backwards with its gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -708,6 +740,10 @@ def _chunk_backward_key(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    w_heads, w_head = H // w_group, head // w_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    r_heads, r_head = H // r_group, head // r_group
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
@@ -715,26 +751,27 @@ def _chunk_backward_key(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
+        w = _load(w_ptr + (token * w_heads + w_head) * K, row * w_heads, feature, valid, feature_valid, K)
         part_of_w = -tl.exp(_minimum(w, 80.0))
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], part_of_w, 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         prefix = _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = Σ_{j<t} ℓ[j,m]
@@ -792,6 +829,9 @@ def _chunk_backward_value(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    k_group: tl.constexpr,
+    w_group: tl.constexpr,
+    r_group: tl.constexpr,
 ):
     """Gradients of the values written; walks backwards with the state's gradient."""
     program = tl.program_id(0).to(tl.int64)
@@ -805,6 +845,9 @@ def _chunk_backward_value(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    k_heads, k_head = H // k_group, head // k_group
+    w_heads, w_head = H // w_group, head // w_group
+    r_heads, r_head = H // r_group, head // r_group
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
@@ -812,14 +855,15 @@ def _chunk_backward_value(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
-        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
+        token = first + chunk * CHUNK
+        start = token * H + head
+        w = _load(w_ptr + (token * w_heads + w_head) * K, row * w_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], -tl.exp(_minimum(w, 80.0)), 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
         self_score = tl.sum(u[None, :] * k * query, 1)  # self_score[t] = Σ_m u[m] key[t,m] query[t,m]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
@@ -882,6 +926,10 @@ def _chunk_backward_writes(
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
+    w_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    r_group: tl.constexpr,
 ):
     """Gradients of all that writes to the state, in one walk backwards."""
     program = tl.program_id(0).to(tl.int64)
@@ -895,6 +943,10 @@ def _chunk_backward_writes(
     feature = tile * BM + tl.arange(0, BM)
     channel = tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    w_heads, w_head = H // w_group, head // w_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    r_heads, r_head = H // r_group, head // r_group
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     chunks = tl.cdiv(length, CHUNK)
@@ -902,26 +954,27 @@ def _chunk_backward_writes(
         chunk = chunks - 1 - back
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        w = _load(w_ptr + start * K, at, feature, valid, feature_valid, K)
+        w = _load(w_ptr + (token * w_heads + w_head) * K, row * w_heads, feature, valid, feature_valid, K)
         part_of_w = -tl.exp(_minimum(w, 80.0))
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], part_of_w, 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
-        r = _load(r_ptr + start * K, at, feature, valid, feature_valid, K)
+        r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
         query = r * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         key_decayed = k * decay_to_end
@@ -1025,6 +1078,10 @@ def _recurrent_forward(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    r_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    w_group: tl.constexpr,
 ):
     """Outputs and the final state, token by token."""
     program = tl.program_id(0).to(tl.int64)
@@ -1036,14 +1093,19 @@ def _recurrent_forward(
     feature = tl.arange(0, BM)
     channel = tile * BV + tl.arange(0, BV)
     feature_valid, channel_valid = feature < K, channel < V
+    r_heads, r_head = H // r_group, head // r_group
+    k_heads, k_head = H // k_group, head // k_group
+    v_heads, v_head = H // v_group, head // v_group
+    w_heads, w_head = H // w_group, head // w_group
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
-        at = (first + t) * H + head
-        r = tl.load(r_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        k = tl.load(k_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
-        v = tl.load(v_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
-        w = tl.load(w_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        token = first + t
+        at = token * H + head
+        r = tl.load(r_ptr + (token * r_heads + r_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        k = tl.load(k_ptr + (token * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        w = tl.load(w_ptr + (token * w_heads + w_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         query = r * scale
         log_decay = tl.where(feature_valid, -tl.exp(_minimum(w, 80.0)), 0.0)
         o = tl.sum(S * query[:, None], 0)
@@ -1119,12 +1181,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, r, v):
-        batch, T, H, K = r.shape
+    def __init__(self, schedule, size, offsets, heads, r, v):
+        batch, T, _, K = r.shape
         V = v.shape[-1]
-        self.heads, self.device = H, r.device
+        self.heads, self.device = heads, r.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -1146,6 +1208,16 @@ class _Grid:
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
+
+    def group(self, x):
+        """How many heads each head of an input serves."""
+        return self.heads // x.shape[2]
+
+    def gradient(self, x):
+        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+        if x.shape[2] == self.heads:
+            return torch.empty_like(x)
+        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
@@ -1228,9 +1300,10 @@ def _default_schedule(sizes, sequences, like):
 
 def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
-    grid = _Grid(schedule, size, offsets, r, v)
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, r, v)
     u = u.float()
-    batch, T, H, K = r.shape
+    batch, T, _, K = r.shape
     V = v.shape[-1]
     segments = grid.segments
     products = _products((r, k, v))
@@ -1250,6 +1323,9 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
                 totals,
             ),
             (),
+            w_group=grid.group(w),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1270,6 +1346,10 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
         ),
         (scale,),
         levels=True,
+        r_group=grid.group(r),
+        w_group=grid.group(w),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
         ENDS=not grid.split,
         **products,
     )
@@ -1279,9 +1359,10 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
 
 def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
     """As `_launch_forward`, token by token."""
-    grid = _Grid("fused", 0, offsets, r, v)
+    H = S.shape[1]
+    grid = _Grid("fused", 0, offsets, H, r, v)
     u = u.float()
-    batch, T, H, _ = r.shape
+    batch, T, _, _ = r.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     o = v.new_empty(batch, T, H, V)
@@ -1299,6 +1380,10 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
             S_end,
         ),
         (scale,),
+        r_group=grid.group(r),
+        k_group=grid.group(k),
+        v_group=grid.group(v),
+        w_group=grid.group(w),
         chunked=False,
     )
 
@@ -1307,9 +1392,10 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
 
 def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
-    grid = _Grid(schedule, size, offsets, r, v)
+    H = S.shape[1]
+    grid = _Grid(schedule, size, offsets, H, r, v)
     u = u.float()
-    batch, T, H, K = r.shape
+    batch, T, _, K = r.shape
     rows = batch * T
     segments = grid.segments
     products = _products((r, k, v))
@@ -1330,13 +1416,16 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
                 totals,
             ),
             (),
+            w_group=grid.group(w),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_part = S.new_empty(batch, T, H, K)
     d_u_forward = S.new_empty(segments, H, K)
-    d_r = torch.empty_like(r)
+    d_r = grid.gradient(r)
     S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
@@ -1356,6 +1445,10 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
         ),
         (scale,),
         levels=True,
+        w_group=grid.group(w),
+        r_group=grid.group(r),
+        v_group=grid.group(v),
+        k_group=grid.group(k),
         **products,
     )
 
@@ -1373,13 +1466,15 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
                 totals,
             ),
             (scale,),
+            w_group=grid.group(w),
+            r_group=grid.group(r),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
-        d_w = torch.empty_like(w)
-        d_k = torch.empty_like(k)
+        d_w = grid.gradient(w)
+        d_k = grid.gradient(k)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1399,12 +1494,16 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            w_group=grid.group(w),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            r_group=grid.group(r),
             ENDS=not grid.split,
             **products,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = torch.empty_like(v)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1419,13 +1518,16 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            k_group=grid.group(k),
+            w_group=grid.group(w),
+            r_group=grid.group(r),
             **products,
         )
 
     if grid.fits("_chunk_backward_writes"):
-        d_w = torch.empty_like(w)
-        d_k = torch.empty_like(k)
-        d_v = torch.empty_like(v)
+        d_w = grid.gradient(w)
+        d_k = grid.gradient(k)
+        d_v = grid.gradient(v)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1446,6 +1548,10 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            w_group=grid.group(w),
+            k_group=grid.group(k),
+            v_group=grid.group(v),
+            r_group=grid.group(r),
             ENDS=not grid.split,
             **products,
         )
@@ -1464,6 +1570,16 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _repeated(x, heads, axis=2):
+    """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
+    return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _per_group(gradient, x):
+    """The gradient of an input from that of every head: the sum over the heads of each group."""
+    return gradient if gradient.shape == x.shape else gradient.unflatten(2, (x.shape[2], -1)).sum(3)
 
 
 def _without_autocast(device):
@@ -1499,8 +1615,10 @@ def _offsets_fake(cu_seqlens, _):
 
 def _forward_torch(r, k, v, w, u, S, offsets, scale, mode, size):
     """The output and the final state, in torch."""
-    o = v.new_empty(r.shape[0], r.shape[1], r.shape[-2], v.shape[-1])
+    o = v.new_empty(r.shape[0], r.shape[1], S.shape[1], v.shape[-1])
     S_end = torch.empty_like(S)
+    heads = S.shape[1]
+    r, k, v, w = (_repeated(x, heads) for x in (r, k, v, w))
     for sequence, part in _each_document(offsets, r.shape[1]):
         inputs = (x.to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w[:, part], u))
         rows = _chunk_rows(mode, size, part)
@@ -1526,7 +1644,7 @@ def _forward(r, k, v, w, u, S, offsets, scale, mode, backend, schedule, size):
 
 
 def _forward_fake(r, _k, v, _w, _u, S, *_):
-    o = v.new_empty(r.shape[0], r.shape[1], r.shape[-2], v.shape[-1])
+    o = v.new_empty(r.shape[0], r.shape[1], S.shape[1], v.shape[-1])
     return [o, S.new_empty(S.shape)]
 
 
@@ -1538,13 +1656,19 @@ def _backward_torch(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, size):
     d_w = torch.empty_like(w)
     d_u = torch.zeros_like(u, dtype=S.dtype)
     d_S_start = torch.empty_like(S)
+    heads = S.shape[1]
+    r, k, v, w = (_repeated(x, heads) for x in (r, k, v, w))
     for sequence, part in _each_document(offsets, r.shape[1]):
         inputs = (x.to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w[:, part], u))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_r[:, part], d_k[:, part], d_v[:, part], d_w[:, part], d_u_part, d_S_start[sequence] = _chunk_backward_torch(
+        d_r_part, d_k_part, d_v_part, d_w_part, d_u_part, d_S_start[sequence] = _chunk_backward_torch(
             *inputs, scale, S[sequence], *after, rows
         )
+        d_r[:, part] = _per_group(d_r_part, d_r[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
+        d_w[:, part] = _per_group(d_w_part, d_w[:, part])
         d_u += d_u_part
     return [d_r, d_k, d_v, d_w, d_u.to(u.dtype), d_S_start]
 
@@ -1556,7 +1680,7 @@ def _backward(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, backend, schedul
         if backend == "torch":
             return _backward_torch(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, size)
         gradients = _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
-    return [d.to(x.dtype).contiguous() for d, x in zip(gradients, (r, k, v, w, u, S), strict=True)]
+    return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (r, k, v, w, u, S), strict=True)]
 
 
 def _backward_fake(r, k, v, w, u, S, *_):
@@ -1663,6 +1787,9 @@ def operator(
     chunk_size=None,
 ) -> tuple[Tensor, State | None]:
     """Receptance weighted key value, with a gate per key channel.
+
+    An input may have fewer heads than another, a number that divides the other's: each of its heads then serves a group
+    of consecutive heads. H is the largest number.
 
     Args:
         r: input [B, T, H, K].
@@ -1819,6 +1946,8 @@ def step(r, k, v, w, u, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], r, dtype)
     (S,) = _check_state("state", state, sizes, sizes["B"], r, dtype)
+    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+    tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
         query, k, v, log_decay, u = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
         o, S = _token_step(query, k, v, log_decay, u, S)
@@ -1882,6 +2011,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _naive_documents(r, k, v, w, u, S, offsets, scale):
     """`_naive` on one document after the other."""
+    heads = S.shape[1]
+    r, k, v, w = (_repeated(x, heads) for x in (r, k, v, w))
     results = []
     with _without_autocast(r.device):
         for sequence, part in _each_document(offsets, r.shape[1]) or [(slice(None), slice(0, 0))]:
@@ -1915,13 +2046,22 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
+                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
+                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                    continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
+                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
             origin.setdefault(axis, name)
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
+
+
+def _divides(a, b):
+    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
+    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

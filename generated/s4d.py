@@ -546,7 +546,8 @@ def _segment_ends(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -606,7 +607,8 @@ def _chunk_forward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         rows_through_2 = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through_2[t] = #{j≤t}
@@ -693,7 +695,8 @@ def _chunk_backward_query(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -782,7 +785,8 @@ def _segment_ends_backward(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -846,7 +850,8 @@ def _chunk_backward_key(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
@@ -945,7 +950,8 @@ def _chunk_backward_value(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         rows_later_2 = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later_2[t] = #{j>t}
@@ -1040,7 +1046,8 @@ def _chunk_backward_writes(
         rows_here = tl.minimum(length - chunk * CHUNK, CHUNK)
         time = chunk * CHUNK + row
         valid = time < length
-        start = (first + chunk * CHUNK) * H + head
+        token = first + chunk * CHUNK
+        start = token * H + head
         slot = first // CHUNK + segment + chunk
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
@@ -1179,7 +1186,8 @@ def _recurrent_forward(
     D = tl.load(D_ptr + head)
     S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     for t in range(length):
-        at = (first + t) * H + head
+        token = first + t
+        at = token * H + head
         query_features = tl.load(query_features_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         key_features = tl.load(key_features_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
         x = tl.load(x_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
@@ -1257,12 +1265,12 @@ class _Grid:
     sequence s has the segments slots[s] … slots[s + 1], only one in the fused schedule.
     """
 
-    def __init__(self, schedule, size, offsets, query_features, x):
-        batch, T, H, K = query_features.shape
+    def __init__(self, schedule, size, offsets, heads, query_features, x):
+        batch, T, _, K = query_features.shape
         V = x.shape[-1]
-        self.heads, self.device = H, query_features.device
+        self.heads, self.device = heads, query_features.device
         offsets = T * torch.arange(batch + 1) if offsets is None else offsets
-        length = _segment(batch * T, H, self.device)
+        length = _segment(batch * T, heads, self.device)
         self.split = schedule == "split"
         segments = -(-offsets.diff() // length) if self.split else torch.ones_like(offsets[1:])
         slots = F.pad(segments.cumsum(0), (1, 0))
@@ -1396,8 +1404,9 @@ def _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position):
 
 def _launch_forward(schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S):
     """The output, the final state, and what the backward pass needs besides the inputs."""
+    H = x.shape[-2]
     query_features, key_features = _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position)
-    grid = _Grid(schedule, size, offsets, query_features, x)
+    grid = _Grid(schedule, size, offsets, H, query_features, x)
     log_dt = log_dt.float()
     D = D.float()
     A_re_log = A_re_log.float()
@@ -1406,7 +1415,7 @@ def _launch_forward(schedule, size, offsets, scale, position, x, log_dt, D, A_re
     C_im = C_im.float()
     log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
     log_decay = torch.cat((log_decay_real, log_decay_real), -1)
-    batch, T, H, M = query_features.shape
+    batch, T, _, M = query_features.shape
     V = x.shape[-1]
     segments = grid.segments
     products = _products((x,))
@@ -1455,8 +1464,9 @@ def _launch_forward(schedule, size, offsets, scale, position, x, log_dt, D, A_re
 
 def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S):
     """As `_launch_forward`, token by token."""
+    H = x.shape[-2]
     query_features, key_features = _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position)
-    grid = _Grid("fused", 0, offsets, query_features, x)
+    grid = _Grid("fused", 0, offsets, H, query_features, x)
     log_dt = log_dt.float()
     D = D.float()
     A_re_log = A_re_log.float()
@@ -1465,7 +1475,7 @@ def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_
     C_im = C_im.float()
     log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
     log_decay = torch.cat((log_decay_real, log_decay_real), -1)
-    batch, T, H, _ = query_features.shape
+    batch, T, _, _ = query_features.shape
     V = x.shape[-1]
     S_end = torch.empty_like(S)
     o = x.new_empty(batch, T, H, V)
@@ -1491,8 +1501,9 @@ def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_
 
 def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
+    H = x.shape[-2]
     query_features, key_features = _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position)
-    grid = _Grid(schedule, size, offsets, query_features, x)
+    grid = _Grid(schedule, size, offsets, H, query_features, x)
     log_dt = log_dt.float()
     D = D.float()
     A_re_log = A_re_log.float()
@@ -1502,7 +1513,7 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
     log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
     log_decay = torch.cat((log_decay_real, log_decay_real), -1)
     K = A_re_log.shape[-1]
-    batch, T, H, M = query_features.shape
+    batch, T, _, M = query_features.shape
     rows = batch * T
     segments = grid.segments
     products = _products((x,))

@@ -14,12 +14,13 @@ from recgen.plan.kernels import Kernel, Plan
 from recgen.plan.tiles import known_tiles
 from recgen.spec.model import Spec
 
+from .groups import grouped_inputs, heads_text
 from .kernel_helpers import helper_sources
 from .launch import AHEAD, Launch, epilogue_lines, given_context, kernel_contexts, prologue_lines
 from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
-from .sizes import feature_letter, launch_shapes, size_setup, sizes_read
+from .sizes import extent, feature_letter, launch_shapes, size_setup, sizes_read
 from .total_module import totals_kept
 
 
@@ -30,24 +31,26 @@ def chunk_context(
     features, total = feature_letter(rec), plan.program.total
     states = [] if total else [rule.name for rule in rec.states]
     home = "grid" if total else states[0]  # what float32 buffers are made like
-    kernels, launches, helpers = kernel_contexts(plan, note, value, home, features)
+    grouped = grouped_inputs(spec)
+    kernels, launches, helpers = kernel_contexts(plan, note, value, home, features, grouped)
     backward = launches[AHEAD:] if total else [_again(launches[0], states), *launches[AHEAD:]]
-    given, computed = given_context(plan, tensors, extras)
+    given, computed = given_context(plan, tensors, extras, grouped)
     recurrent, recurrent_launch = None, None
     if not total:
-        recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[1], Layout(True))
+        recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[1], Layout(True), grouped)
         helpers |= more
-    prologue, heads = prologue_lines(plan.kernels, names[0])
+    prologue, head_values = prologue_lines(plan.kernels, names[0])
     products = [
         t.name
         for t in spec.inputs
         if t.symbol in spec.query.tree.free_symbols | spec.key.tree.free_symbols | spec.value.tree.free_symbols
     ]
 
+    shapes = launch_shapes(spec, home, plan.given)
+
     def setup(passes: Sequence[Launch], schedule: str, late: Sequence[Node] = ()) -> list[str]:
         """What the launches of a pass refer to."""
-        shapes = launch_shapes(spec, home, plan.given)
-        cut = [*([] if total else [schedule]), "0" if "fused" in schedule else "size"]
+        cut = [*([] if total else [schedule]), "0" if "fused" in schedule else "size", "offsets", "H"]
         texts = [" ".join([*x.buffers, *x.pointers, *x.scalars, x.constants]) for x in passes]
         others = {
             "V": f"V = {shapes.value}",
@@ -56,17 +59,17 @@ def chunk_context(
             "products": f"products = _products(({', '.join(products)}{',' * (len(products) == 1)}))",
         }
         return [
+            f"H = {heads_text(grouped, states) if grouped else extent('H', tensors)}",
             *computed,
-            f"grid = _Grid({', '.join([*cut, 'offsets', *shapes.names])})",
+            f"grid = _Grid({', '.join([*cut, *shapes.names])})",
             *(f"{t.name} = {t.name}.float()" for t in spec.params),
-            *size_setup(heads, tensors, home),
+            *size_setup(head_values, tensors, home, "H"),
             *prologue,
-            *size_setup(late, tensors, home),
-            *sizes_read("\n".join(texts), shapes.key, ("batch", "T", "H", features), others),
+            *size_setup(late, tensors, home, "H"),
+            *sizes_read("\n".join(texts), shapes.key, ("batch", "T", "_", features), others),
         ]
 
-    shapes = launch_shapes(spec, home, plan.given)
-    epilogue, late = epilogue_lines(plan, home)
+    epilogue, late = epilogue_lines(plan, home, grouped)
     return {
         "kernels": kernels,
         "hand_over": None if total else _hand_over(plan),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +14,7 @@ from recgen.plan.kernels import Kernel, Plan, Store
 from recgen.plan.order import Compute, statements
 from recgen.spec.model import Tensor
 
+from .groups import group_constants, place_lines
 from .naming import Names
 from .notes import Note
 from .sizes import size_setup
@@ -61,20 +63,22 @@ class KernelContext:
     ends: list[str] = field(default_factory=list)
     totals: bool = False
     counts: bool = False
+    addressed: bool = True
 
 
 def kernel_contexts(
-    plan: Plan, note: Note, value: str, state: str, features: str
+    plan: Plan, note: Note, value: str, state: str, features: str, grouped: Sequence[str]
 ) -> tuple[list[KernelContext], list[Launch], set[str]]:
     """Every kernel with its launch, and the helpers that they call.
 
-    state: what float32 buffers are made like. features: the letter of the feature width.
+    state: what float32 buffers are made like. features: the letter of the feature width. grouped: the inputs that may
+    have fewer heads.
     """
     contexts, launches, helpers = [], [], set()
     for kernel in plan.kernels:
-        text = kernel_text(kernel, note)
+        text = kernel_text(kernel, note, grouped)
         contexts.append(_context(text))
-        launch = _launch(text, value, state, features)
+        launch = _launch(text, value, state, features, grouped)
         launches.append(replace(launch, when=_condition(kernel, plan)))
         helpers |= text.helpers
     return contexts, launches, helpers
@@ -104,16 +108,19 @@ def _context(text: KernelText) -> KernelContext:
     body = "\n".join((*text.before, *text.inside, *text.after))
     constants = ["K", "V", "CHUNK", "BM", "BV", "TILES"] + ["ENDS"] * bool(text.ends)
     constants += ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * ("_dot(" in body)
+    constants += [f"{n}_group" for n in text.grouped]
     arguments = [*text.pointers, "cuts_ptr", *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
+    before = [*place_lines(text.grouped), *text.before]
     return KernelContext(
-        k.name, k.purpose, k.tile, k.reverse, arguments, text.before, text.inside, text.after, text.edges,
-        ends=text.ends, totals=bool(k.totals), counts=text.counts
+        k.name, k.purpose, k.tile, k.reverse, arguments, before, text.inside, text.after, text.edges,
+        ends=text.ends, totals=bool(k.totals), counts=text.counts,
+        addressed=any(re.search(r"\bstart\b", line) for line in text.inside),
     )
 
 
-def _launch(text: KernelText, value: str, state: str, features: str) -> Launch:
+def _launch(text: KernelText, value: str, state: str, features: str, grouped: Sequence[str]) -> Launch:
     kernel = text.kernel
-    buffers = [f"{s.name} = {_buffer(s, kernel, value, state, features)}" for s in kernel.stores]
+    buffers = [f"{s.name} = {_buffer(s, kernel, value, state, features, grouped)}" for s in kernel.stores]
     sizes, own = {"m": features, "v": "V"}, f"grid.tiles('{kernel.name}', '{kernel.tile}')"
     buffers += [
         f"{n.op.name}_edges = {state}.new_empty(rows // {own}[0] + segments, *{n.op.name}_starts.shape[1:])"
@@ -124,6 +131,7 @@ def _launch(text: KernelText, value: str, state: str, features: str) -> Launch:
         buffers.append(f"{c.start.op.name}_parts = {state}.new_empty({shape})")
     body = "\n".join((*text.before, *text.inside, *text.after))
     constants = ", levels=True" * text.levels
+    constants += group_constants(text.grouped)
     constants += ", ENDS=not grid.split" * bool(text.ends) + ", **products" * ("_dot(" in body)
     scalars = [host_value(s) for s in _scalars(text)[:-1]]
     pointers = [_passed(p[:-4], kernel) for p in text.pointers]
@@ -149,19 +157,30 @@ def _passed(pointer: str, kernel: Kernel) -> str:
     return f"{pointer}_starts" if pointer in {c.start.op.name for c in kernel.carries} else pointer
 
 
-def _buffer(s: Store, kernel: Kernel, value: str, state: str, features: str) -> str:
+def _buffer(s: Store, kernel: Kernel, value: str, state: str, features: str, grouped: Sequence[str]) -> str:
     tiled = kernel.tile not in s.node.axes if s.over_time else s.kind == "partial"
     widths = ["H", *({"m": features, "v": "V"}[a] for a in s.node.axes if a in "mv")]
-    return buffer(s, [f"grid.tiles('{kernel.name}', '{kernel.tile}')[2]"] * tiled, "segments", widths, value, state)
+    tiles = [f"grid.tiles('{kernel.name}', '{kernel.tile}')[2]"] * tiled
+    return buffer(s, tiles, "segments", widths, value, state, grouped)
 
 
-def buffer(store: Store, tiles: Sequence[str], stretches: str, widths: Sequence[str], value: str, state: str) -> str:
+def buffer(
+    store: Store,
+    tiles: Sequence[str],
+    stretches: str,
+    widths: Sequence[str],
+    value: str,
+    state: str,
+    grouped: Sequence[str],
+) -> str:
     """Where a kernel's result goes: the output is made like `value`, float32 results like `state`.
 
     tiles: their number, where each has a result. stretches: the number of stretches of time, where each has one.
+    grouped: the inputs that may have fewer heads; their gradients are per head of the operator.
     """
     if store.kind == "output" and store.name.startswith("d_"):
-        return f"torch.empty_like({store.name[2:]})"
+        name = store.name.removeprefix("d_")
+        return f"grid.gradient({name})" if name in grouped else f"torch.empty_like({name})"
     shape = [*tiles, *([stretches] if store.over_time else ["batch", "T"]), *widths]
     return f"{value if store.kind == 'output' else state}.new_empty({', '.join(shape)})"
 
@@ -195,15 +214,18 @@ def given_lines(plan: Plan, tensors: Sequence[Tensor]) -> tuple[list[str], list[
     return setup + _torch_lines(nodes, like, {})[0], sources
 
 
-def given_context(plan: Plan, tensors: Sequence[Tensor], extras: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def given_context(
+    plan: Plan, tensors: Sequence[Tensor], extras: Sequence[str], grouped: Sequence[str]
+) -> tuple[dict[str, Any], list[str]]:
     """What the template of the given values needs, and the line of a launch that computes them, if there are any."""
     lines, sources = given_lines(plan, tensors)
     names = [n.name for n in plan.given]
-    call = [f"{', '.join(names)} = _given({', '.join([*sources, *extras])})"] if names else []
+    passed = [f"_repeated({s}, H)" if s in grouped else s for s in sources]
+    call = [f"{', '.join(names)} = _given({', '.join([*passed, *extras])})"] if names else []
     return {"given_lines": lines, "given_doc": given_doc(plan), "given_names": names, "given_from": sources}, call
 
 
-def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:
+def epilogue_lines(plan: Plan, like: str, grouped: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Sums over tiles and what torch computes from them; and the variable of each gradient that they compute."""
     e = plan.epilogue
     lines = []
@@ -217,7 +239,8 @@ def epilogue_lines(plan: Plan, like: str) -> tuple[list[str], dict[str, str]]:
     known = {node: _sum_name(node, stores) for node, stores in e.sums.items()}
     known |= {n: n.name for n in plan.given}
     inputs = {n.op.name for n in topological(e.outputs.values(), set(known)) if _is_input(n)}
-    lines += [f"{name} = {name}.float()" for name in sorted(inputs)]
+    for name in sorted(inputs):
+        lines.append(f"{name} = {f'_repeated({name}, H)' if name in grouped else name}.float()")
     late, names = _torch_lines(list(e.outputs.values()), like, known)
     return lines + late, {name: names[node] for name, node in e.outputs.items()}
 

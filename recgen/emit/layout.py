@@ -52,6 +52,11 @@ class Layout:
         return f"({number} * H + head)" if self.heads else number
 
     @property
+    def token(self) -> str:
+        """The row of a token t."""
+        return "t * H + head" if self.heads else "t"
+
+    @property
     def head(self) -> str:
         """The row of a tensor that is constant in time."""
         return "head" if self.heads else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from recgen.algebra.chunkwise import token_value
@@ -10,6 +11,7 @@ from recgen.algebra.recurrence import Quantity, Recurrence, axes_of, real
 from recgen.algebra.stabiliser import READ_MAXIMUM, READ_SHIFT
 from recgen.spec.model import Spec
 
+from .groups import grouped_inputs
 from .layout import Layout
 from .reference import value_lines
 from .sizes import size_setup
@@ -30,6 +32,7 @@ def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
     sizes = [a for a in "HKV" if a in used]  # each is read off the first tensor that has it
     used |= {next(t.name for t in every if a in t.axes) for a in sizes}
     tensors = [t for t in every if t.name in used]
+    positions = [k for k, t in enumerate(every) if t.name in used]
     graph, first = Graph(), tensors[0].name
     quantities = [Quantity(real(name), axes_of(e, rec.tensors), e) for name, e in given.items()]
     nodes = [token_value(graph, q, rec, name=q.name) for q in quantities]
@@ -40,7 +43,8 @@ def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
     }
     return {
         "names": [t.name for t in tensors],
-        "positions": [k for k, t in enumerate(every) if t.name in used],
+        "positions": positions,
+        "weighed": _weighed(positions, [t.name in grouped_inputs(spec) for t in every]),
         "weight_lines": [*size_setup(nodes, tensors, first), *lines],
         "weights": list(({"log_decay": f"torch.zeros_like({results['log_weight']})"} | results).values()),
         "has_own": held.log_own is not None,
@@ -48,6 +52,14 @@ def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
         "track_lines": _track_lines(rec),
         "field_index": len(rec.states),
     }
+
+
+def _weighed(positions: Sequence[int], grouped: Sequence[bool]) -> str:
+    """The tensors at these positions with a value for every head."""
+    if not any(grouped[k] for k in positions):
+        return f"(tensors[k].to(dtype) for k in {positions})"
+    texts = [f'_repeated(tensors[{k}], sizes["H"])' if grouped[k] else f"tensors[{k}]" for k in positions]
+    return f"(x.to(dtype) for x in ({', '.join(texts)}{',' * (len(texts) == 1)}))"
 
 
 def _track_lines(rec: Recurrence) -> list[str]:

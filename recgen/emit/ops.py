@@ -14,6 +14,7 @@ from recgen.spec.axes import widths_of
 from recgen.spec.model import SIZES, Spec
 from recgen.spec.source import listing
 
+from .groups import grouped_inputs, heads_text, repeat_lines
 from .layout import Layout
 from .python_expr import PythonPrinter
 from .sizes import extent
@@ -39,10 +40,11 @@ def ops_context(
     forward = [*inputs, *params, *states, *given, "offsets"]
     saved = [*forward, *(["o"] if "o" in kept else []), *(["kept"] if hidden else [])]
     gradients = ["d_o", *(f"d_{s}" for s in states)]
-    value, cast = value_input(spec), cast_positions(spec)
-    output, hidden_shapes = _shape("BTHV" if Layout.of(rec).heads else "BTD", spec, rec), []
+    value, cast, grouped = value_input(spec), cast_positions(spec), grouped_inputs(spec)
+    heads = heads_text(grouped, states)
+    output, hidden_shapes = _shape("BTHV" if Layout.of(rec).heads else "BTD", spec, rec, heads), []
     for letters in _letters(plan, hidden):
-        hidden_shapes.append(f"({_shape(letters, spec, rec)})")
+        hidden_shapes.append(f"({_shape(letters, spec, rec, heads)})")
     types = {"offsets": "Tensor?", "kept": "Tensor[]", **config}
     faked = [value, output, *states, *hidden_shapes, *(["backend"] if hidden else [])]
     return {
@@ -56,7 +58,7 @@ def ops_context(
         "extras_here": [e if e == "scale" else f"{e}[:, part]" for e in extras],
         "states_here": [f"{s}[sequence]" for s in states],
         "gradients_here": [
-            *(f"d_{n}[:, part]" for n in inputs),
+            *(f"d_{n}_part" if n in grouped else f"d_{n}[:, part]" for n in inputs),
             *(f"d_{n}_part" for n in params),
             *(f"d_{s}_start[sequence]" for s in states),
         ],
@@ -69,6 +71,8 @@ def ops_context(
         "backward_schema": _schema([*saved, *gradients, *config], types),
         "fake_arguments": _only_used([*forward, *config], " ".join(faked)),
         "output_shape": output,
+        "grouped": grouped,
+        "repeat_lines": repeat_lines(grouped, heads),
         "hidden_shapes": hidden_shapes,
         "repeated": [k for k, name in enumerate(launched) if name in launched[:k]],
         "cast_positions": cast,
@@ -115,9 +119,10 @@ def _widths(axes: Iterable[str]) -> str:
     return "".join({"m": "M", "v": "V"}.get(a, "") for a in axes)
 
 
-def _shape(letters: str, spec: Spec, rec: Recurrence) -> str:
+def _shape(letters: str, spec: Spec, rec: Recurrence, heads: str) -> str:
     """A shape as text: batch and time from the first input, N sequences, each other size from a tensor that has it."""
-    return ", ".join(_size(letter, spec, rec) for letter in letters)
+    grouped = bool(grouped_inputs(spec))
+    return ", ".join(heads if letter == "H" and grouped else _size(letter, spec, rec) for letter in letters)
 
 
 def _size(letter: str, spec: Spec, rec: Recurrence) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import sympy
@@ -16,6 +17,7 @@ from recgen.algebra.widths import is_wide
 from recgen.plan.kernels import Kernel
 from recgen.plan.order import Compute, statements
 
+from .groups import group_constants, head_row, place_lines
 from .launch import KernelContext, Launch, host_value
 from .layout import Layout
 from .naming import Names
@@ -27,20 +29,24 @@ from .triton_program import COLUMN, TritonText, broadcast, tile_axes
 
 
 def recurrent_kernel(
-    rec: Recurrence, forward: Kernel, like: Launch, layout: Layout
+    rec: Recurrence, forward: Kernel, like: Launch, layout: Layout, grouped: Sequence[str]
 ) -> tuple[KernelContext, Launch, set[str]]:
-    """The kernel, its launch (with the buffers of the chunk form's forward launch), and the helpers it calls."""
+    """The kernel, its launch (with the buffers of the chunk form's forward launch), and the helpers it calls.
+
+    grouped: the inputs that may have fewer heads.
+    """
     graph = Graph()
     nodes = {q.name: token_value(graph, q, rec, name="" if is_wide(q.expr) and not rec.scans else q.name)
              for q in rec.quantities.values()}
     nodes = nodes if rec.scans else {name: repeated(graph, name, n) for name, n in nodes.items()}
-    names = Names(graph, nodes.values(), taken=("scale", "t", "at"))
+    names = Names(graph, nodes.values(), taken=("scale", "t", "token", "at"))
     names.set({n: n.name for n in nodes.values() if not is_elementwise(n)})
     names.set(sizes_as_numbers(graph))
     text = TritonText(names, hidden="st")
     pointers: list[str] = []
     before: list[str] = []
     inside: list[str] = []
+    shared: list[str] = []
     given = {n for n in nodes.values() if n.level == "token" and not is_elementwise(n)}
     own = topological(nodes.values(), given)
     moving = [n for n in own if n.level == "token" and n not in given]
@@ -55,7 +61,11 @@ def recurrent_kernel(
             before.append(f"{names[n]} = {layout.load(f'{names[n]}_ptr', layout.head, tile_axes(n, 'st'), wide=True)}")
         elif isinstance(n.op, Leaf) and n.level == "token":
             pointers.append(n.op.name)
-            inside.append(f"{n.op.name} = {layout.load(f'{n.op.name}_ptr', 'at', tile_axes(n, 'st'))}")
+            at = "at"
+            if n.op.name in grouped:
+                shared.append(n.op.name)
+                at = head_row("token", n.op.name)
+            inside.append(f"{n.op.name} = {layout.load(f'{n.op.name}_ptr', at, tile_axes(n, 'st'))}")
     for s in statements([n for n in nodes.values() if n not in head_values], given):
         if isinstance(s, Compute) and s.node in names:
             padded = s.node in nodes.values()
@@ -88,11 +98,12 @@ def recurrent_kernel(
         "offsets_ptr",
         *scalars,
         *layout.counts,
-        *(f"{c}: tl.constexpr" for c in layout.constants),
+        *(f"{c}: tl.constexpr" for c in (*layout.constants, *(f"{n}_group" for n in shared))),
     ]
+    before = [*place_lines(shared), *before]
     context = KernelContext("_recurrent_forward", "", "v", False, arguments, before, inside, after, False)
     passed = [host_value(s) for s in scalars]
-    constants = "" if rec.scans else ", chunked=False"
+    constants = group_constants(shared) + ", chunked=False" * (not rec.scans)
     launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=passed, constants=constants)
     return context, launch, helpers | text.helpers
 

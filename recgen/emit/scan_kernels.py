@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from recgen.algebra.scan import log_decay_of
 from recgen.plan.kernels import Kernel, Plan, Store
 from recgen.plan.order import Compute, statements
 
+from .groups import group_constants, head_row, place_lines
 from .launch import KernelContext, Launch, host_value
 from .layout import Layout
 from .naming import Names, atom, is_constant, operand
@@ -35,13 +37,16 @@ class _Text:
     inside: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
     helpers: set[str] = field(default_factory=set)
+    grouped: dict[str, None] = field(default_factory=dict)  # the inputs it reads that may have fewer heads, in order
 
 
 class TokenKernel:
     """Writes one kernel of a scan."""
 
-    def __init__(self, kernel: Kernel, states: Sequence[Carry], layout: Layout, note: Note) -> None:
-        self.kernel, self.layout, self.note = kernel, layout, note
+    def __init__(
+        self, kernel: Kernel, states: Sequence[Carry], layout: Layout, note: Note, grouped: Sequence[str]
+    ) -> None:
+        self.kernel, self.layout, self.note, self.grouped = kernel, layout, note, grouped
         self.again = [c for c in states if c.start in kernel.edges]
         roots = [*kernel.roots(), *self._again_roots()]
         log = log_decay_of(kernel.carries[0])
@@ -78,7 +83,11 @@ class TokenKernel:
         table = [*(["scratch_ptr"] if k.edges else []), "cuts_ptr"]
         numbers = [*out.scalars, *(["rows"] if "rows" in body else []), "slots", "first_slot", *layout.counts]
         numbers = [n for n in numbers if n not in ("slots", "first_slot") or self._uses(n, body)]
-        constants = ["CHUNK"] * bool(k.edges) + layout.constants
+        constants = ["CHUNK"] * bool(k.edges) + layout.constants + [f"{n}_group" for n in out.grouped]
+        out.before[:0] = place_lines(out.grouped)
+        for lines in (out.again, out.inside):
+            if re.search(r"\bat\b", "\n".join(lines)):
+                lines.insert(0, f"at = {layout.token}")
         arguments = [*(f"{p}_ptr" for p in out.pointers), *table, *numbers, *(f"{c}: tl.constexpr" for c in constants)]
         states = [n.op.name for n in k.edges]
         context = KernelContext(
@@ -86,7 +95,7 @@ class TokenKernel:
             out.again, states,
         )
         given = [host_value(n) for n in out.scalars]
-        return context, Launch(k.name, [], out.pointers, given, k.tile, "")
+        return context, Launch(k.name, [], out.pointers, given, k.tile, group_constants(out.grouped))
 
     def _uses(self, name: str, body: str) -> bool:
         return bool(self.kernel.edges) if name == "first_slot" else "slots" in body
@@ -114,7 +123,11 @@ class TokenKernel:
                 name, axes = self.names[n], tile_axes(n, "st")
                 if name not in self.out.pointers:
                     self.out.pointers.append(name)
-                lines.append(f"{name} = {self.layout.load(f'{name}_ptr', 'at', axes)}")
+                at = "at"
+                if isinstance(n.op, Leaf) and name in self.grouped:
+                    at = head_row("t", name)
+                    self.out.grouped |= {name: None}
+                lines.append(f"{name} = {self.layout.load(f'{name}_ptr', at, axes)}")
 
     def _start(self) -> None:
         """The carried values at the chunk's edge, and zeros for what is summed over its tokens."""
@@ -199,12 +212,14 @@ class TokenKernel:
             self.out.after.append(layout.store("totals_ptr", layout.row("slot"), axes, "total", once))
 
 
-def scan_kernels(plan: Plan, layout: Layout, note: Note) -> tuple[list[KernelContext], list[Launch], set[str]]:
+def scan_kernels(
+    plan: Plan, layout: Layout, note: Note, grouped: Sequence[str]
+) -> tuple[list[KernelContext], list[Launch], set[str]]:
     """The kernels in the order of their launch, their launches, and the helpers that they call."""
     contexts, launches, helpers = [], [], set()
     ends, ends_backward = plan.alone
     for kernel in (ends, plan.forward, ends_backward, *plan.backward):
-        writer = TokenKernel(kernel, plan.program.carries, layout, note)
+        writer = TokenKernel(kernel, plan.program.carries, layout, note, grouped)
         context, launch = writer.write()
         contexts.append(context)
         launches.append(launch)

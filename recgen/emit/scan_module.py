@@ -11,6 +11,7 @@ from recgen.algebra.scan import log_decay_of
 from recgen.plan.kernels import Plan, Store
 from recgen.spec.model import Spec
 
+from .groups import grouped_inputs
 from .kernel_helpers import helper_sources
 from .launch import buffer, epilogue_lines, given_context, prologue_lines
 from .layout import Layout
@@ -32,35 +33,37 @@ def scan_context(
     spec: Spec, rec: Recurrence, plan: Plan, note: Note, value: str, extras: Sequence[str]
 ) -> dict[str, Any]:
     layout, tensors = Layout.of(rec), (*spec.inputs, *spec.params)
+    grouped, heads = grouped_inputs(spec), ["H"] if Layout.of(rec).heads else []
     state = rec.states[0].name
-    kernels, launches, helpers = scan_kernels(plan, layout, note)
-    recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[1], layout)
-    prologue, heads = prologue_lines((*plan.alone, plan.forward, *plan.backward), tensors[0].name)
-    epilogue, late = epilogue_lines(plan, tensors[0].name)
+    kernels, launches, helpers = scan_kernels(plan, layout, note, grouped)
+    recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[1], layout, grouped)
+    prologue, head_values = prologue_lines((*plan.alone, plan.forward, *plan.backward), tensors[0].name)
+    epilogue, late = epilogue_lines(plan, tensors[0].name, grouped)
     backward = plan.backward[0]
-    given, computed = given_context(plan, tensors, extras)
+    given, computed = given_context(plan, tensors, extras, grouped)
     shapes, features = _shapes_of(spec, layout, state, plan.given), feature_letter(rec)
     setup = [
+        *(f"H = {state}.shape[1]" for _ in heads),
         *computed,
-        f"grid = _Grid(SIZE, offsets, {state}.shape[0], {', '.join(shapes.names)})",
+        f"grid = _Grid({', '.join(['SIZE', 'offsets', f'{state}.shape[0]', *heads, *shapes.names])})",
         *(f"{t.name} = {t.name}.float()" for t in spec.params),
-        *size_setup([n for n in heads if not is_scalar(n)], tensors, state),
+        *size_setup([n for n in head_values if not is_scalar(n)], tensors, state, *heads),
         *prologue,
     ]
-    buffers = [f"{s.name} = {_buffer(s, layout, features, value, state)}" for s in backward.stores]
+    buffers = [f"{s.name} = {_buffer(s, layout, features, value, state, grouped)}" for s in backward.stores]
     passed = {"rows": "rows", "slots": "grid.chunks", "first_slot": "first_slot"}
     numbers = [
         [*launch.scalars, *(passed[a] for a in kernel.arguments if a in passed)]
         for kernel, launch in zip(kernels[2:], launches[2:], strict=True)
     ]
-    output = f"o = {_buffer(plan.forward.stores[0], layout, features, value, state)}"
-    letters = ("batch", "T", "H", features) if layout.heads else ("batch", "T", "CHANNELS")
+    output = f"o = {_buffer(plan.forward.stores[0], layout, features, value, state, grouped)}"
+    letters = ("batch", "T", "_", features) if layout.heads else ("batch", "T", "CHANNELS")
     others = {"rows": "rows = batch * T", **({"V": f"V = {shapes.value}"} if layout.heads else {})}
-    late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, state)
+    late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, state, *heads)
 
     def complete(lines: list[str], body: list[str], size: str) -> list[str]:
         lines = [line.replace("SIZE", size) for line in lines]
-        return [*lines, *sizes_read("\n".join([*lines[1:], *body]), shapes.key, letters, others)]
+        return [*lines, *sizes_read("\n".join([*lines[1 + bool(heads):], *body]), shapes.key, letters, others)]
 
     launched = [*launches[3].pointers, *numbers[1], *buffers]
     whole = f"max(1, {tensors[0].name}.shape[1])"
@@ -74,7 +77,6 @@ def scan_context(
         "kept": [],
         "edges": max(len(k.edges) for k in (plan.alone[1], backward)),
         **given,
-        "token_row": "t * H + head" if layout.heads else "t",
         "launch_setup": complete(setup, [output], "size"),
         "launch_setup_recurrent": complete(setup, [output], whole),
         "launch_setup_backward": complete(setup + late_sizes, [*launched, *epilogue], "size"),
@@ -111,10 +113,10 @@ def _shapes_of(spec: Spec, layout: Layout, state: str, given: Sequence[Node]) ->
     return Shapes((first,), (first,), f"{first}.shape", f"{first}.shape")
 
 
-def _buffer(s: Store, layout: Layout, features: str, value: str, state: str) -> str:
+def _buffer(s: Store, layout: Layout, features: str, value: str, state: str, grouped: Sequence[str]) -> str:
     tiles = [] if "v" in s.node.axes else ["grid.tiles"]
     widths = ["H"] * layout.heads + [features if a == "m" else layout.widths[a] for a in s.node.axes if a != "t"]
-    return buffer(s, tiles, "grid.chunks", widths, value, state)
+    return buffer(s, tiles, "grid.chunks", widths, value, state, grouped)
 
 
 def _totals_shape(plan: Plan, layout: Layout, state: str) -> str:

@@ -19,8 +19,11 @@ from .naming import is_uniform
 from .python_expr import PythonPrinter
 
 
-def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> list[str]:
-    """Definitions of the head index and the sizes that head and token expressions use, in the dtype of `like`."""
+def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str, heads: str = "") -> list[str]:
+    """Definitions of the head index and the sizes that head and token expressions use, in the dtype of `like`.
+
+    heads: the variable that has their number already, where it is not read off the first tensor with heads.
+    """
     below = topological(nodes)
     leaves = [n.op for n in below if isinstance(n.op, Leaf)]
     paired = any(leaf.kind == "pair" for leaf in leaves)
@@ -28,14 +31,15 @@ def size_setup(nodes: Iterable[Node], tensors: Sequence[Tensor], like: str) -> l
     used |= {s.name for n in below for w in _widths_used(n.op) for s in w.free_symbols}
     written_out = {a for n in below if isinstance(n.op, Concat) for a in n.args}
     written_out -= {a for n in below if not isinstance(n.op, Concat) for a in n.args}
-    heads = any("H" in t.axes for t in tensors)
-    if any(is_uniform(n) and n not in written_out and (heads or n.name) for n in below):
+    has_heads = any("H" in t.axes for t in tensors)
+    if any(is_uniform(n) and n not in written_out and (has_heads or n.name) for n in below):
         used.add("h")  # what all heads share is still one value per head
-    lines = [f"{size} = {extent(size, tensors)}" for size in sorted(used & {"H", "K", "V", "M"})]
+    sizes = sorted(used & {"H", "K", "V", "M"} - {heads})
+    lines = [f"{size} = {extent(size, tensors)}" for size in sizes]
     if paired:
         lines.append(f"pair = torch.arange(K, dtype=torch.float64, device={like}.device) // 2")
-    if "h" in used and heads:
-        lines.append(f"h = torch.arange({extent('H', tensors)}, dtype={like}.dtype, device={like}.device)")
+    if "h" in used and has_heads:
+        lines.append(f"h = torch.arange({heads or extent('H', tensors)}, dtype={like}.dtype, device={like}.device)")
     elif "h" in used:  # a vector state has no heads, and one value for all channels
         lines.append(f"h = torch.zeros((), dtype={like}.dtype, device={like}.device)")
     return lines

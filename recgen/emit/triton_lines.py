@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from recgen.algebra.operations import Leaf, Mask, Rows, Unrows
@@ -11,6 +11,7 @@ from recgen.algebra.scan import log_decay_of
 from recgen.plan.kernels import Kernel, Store
 from recgen.plan.order import Compute, statements
 
+from .groups import head_row
 from .naming import Names, operand, renamed
 from .notes import Note
 from .torch_program import is_scalar
@@ -31,6 +32,7 @@ TAKEN = (
     "chunk",
     "valid",
     "rows_here",
+    "token",
     "start",
     "at",
     "slot",
@@ -69,14 +71,16 @@ class KernelText:
     partial_rows: bool = False
     segments: bool = False
     edges: bool = False
+    grouped: list[str] = field(default_factory=list)  # the inputs it reads that may have fewer heads
 
 
 def _zeros(axes: Iterable[str]) -> str:
     return f"tl.zeros([{', '.join(EXTENT[a] for a in axes) or '1'}], tl.float32)"
 
 
-def kernel_text(kernel: Kernel, note: Note) -> KernelText:
-    return _Writer(kernel, note).write()
+def kernel_text(kernel: Kernel, note: Note, grouped: Sequence[str]) -> KernelText:
+    """grouped: the inputs that may have fewer heads."""
+    return _Writer(kernel, note, grouped).write()
 
 
 def sizes_as_numbers(nodes: Iterable[Node]) -> dict[Node, str]:
@@ -85,8 +89,9 @@ def sizes_as_numbers(nodes: Iterable[Node]) -> dict[Node, str]:
 
 
 class _Writer:
-    def __init__(self, kernel: Kernel, note: Note) -> None:
+    def __init__(self, kernel: Kernel, note: Note, grouped: Sequence[str]) -> None:
         self.kernel = kernel
+        self.grouped = grouped
         self.note = note
         self.nodes = kernel.nodes()
         self.names = Names(self.nodes, taken=TAKEN, alias=_same_tile)
@@ -154,16 +159,21 @@ class _Writer:
 
     def _load_rows(self, pointer: str, n: Node) -> str:
         axis = "".join(a for a in tile_axes(n) if a != "t")
+        start, at = "start", "at"
+        if isinstance(n.op, Leaf) and n.op.name in self.grouped:
+            self.out.grouped.append(n.op.name)
+            start, at = head_row("token", n.op.name), f"row * {n.op.name}_heads"
         if not axis:
-            return f"tl.load({pointer} + start + at, mask=valid, other=0.0).to(tl.float32)"
+            start = start.strip("()")
+            return f"tl.load({pointer} + {start} + {at}, mask=valid, other=0.0).to(tl.float32)"
         self.out.helpers.add("_load")
-        return f"_load({self._rows(pointer, axis)})"
+        return f"_load({self._rows(pointer, axis, start, at)})"
 
     @staticmethod
-    def _rows(pointer: str, axis: str) -> str:
+    def _rows(pointer: str, axis: str, start: str = "start", at: str = "at") -> str:
         """The arguments of a load or store of a chunk's rows."""
         column, width = COLUMN[axis], WIDTH[axis]
-        return f"{pointer} + start * {width}, at, {column}, valid, {column}_valid, {width}"
+        return f"{pointer} + {start} * {width}, {at}, {column}, valid, {column}_valid, {width}"
 
     def _state_base(self, pointer: str, n: Node, where: str) -> str:
         return f"{pointer} + ({where} * H + head) * {' * '.join(WIDTH[a] for a in n.axes)}"

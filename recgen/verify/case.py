@@ -29,6 +29,7 @@ class Case:
     split      the first form runs `split` tokens, then form `then` continues from the carried state
     loss       which cotangents there are: of the output, of the final state, of both
     frozen     names that need no gradient
+    groups     how many heads share one of each input's, in the order of the inputs; 1 where nothing is said
     """
 
     form: str = "chunk"
@@ -55,6 +56,7 @@ class Case:
     split: int | None = None
     then: str = ""
     frozen: tuple[str, ...] = ()
+    groups: tuple[int, ...] = ()
     device: str = "cpu"
     seed: int = 0
 

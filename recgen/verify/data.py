@@ -124,8 +124,10 @@ def _sample_params(profile: Profile, case: Case) -> dict[str, Tensor]:
 def build(profile: Profile, case: Case) -> Data:
     """The tensors of `case`, rounded to its dtypes, laid out as it says, on its device. Deterministic."""
     layout, grad_layout = LAYOUTS[case.layout], LAYOUTS[case.grad_layout]
-    tensors = {}
+    tensors, heads = {}, profile.heads(case.H, case.groups)
     for name, value in _values(profile, case, _sample_params(profile, case)).items():
+        if name in heads:
+            value = value.narrow(profile.axes(name).index("H"), 0, heads[name])
         wide = case.mixed and (name in profile.params or name in profile.drivers)
         rounded = value.to(device=case.device, dtype=torch.float32 if wide else case.torch_dtype)
         placed = layout(rounded) if name in profile.inputs else contiguous(rounded)

@@ -54,6 +54,7 @@ def _changes(profile: Profile, form: str, small: bool) -> Iterator[dict[str, obj
     yield from _dtypes(profile, small)
     yield from _layouts(profile)
     yield from _splits(profile, form)
+    yield {"H": 4, "groups": (1, 4, 2), "T": 18}
     yield {"scale": 0.0}
     yield {"scale": 1.0}
     yield {"K": 1, "V": 1}
@@ -72,6 +73,7 @@ def _telling(profile: Profile, form: str) -> Iterator[dict[str, object]]:
     yield {"T": 1, "loss": "state", "gate": "weak"}
     yield {"layout": "fused", "grad_layout": "fused", "T": 20}
     yield {"dtype": "bfloat16"}
+    yield {"H": 2, "groups": (2, 1), "T": 18}
     if profile.reset is not None:
         yield {"gate": "reset"}
     yield {"scale": 0.0}

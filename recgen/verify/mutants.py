@@ -158,7 +158,9 @@ TRITON_MUTANTS = (
     _triton(
         "last row of a ragged chunk lost", "_chunk_forward", r"valid = time < length", "valid = time < length - 1"
     ),
-    _triton("documents read from the start of the batch", "_chunk_backward_key", r"\(first \+ chunk", "(chunk"),
+    _triton("documents read from the start of the batch", "_chunk_backward_key", "token = first [+] ", "token = "),
+    _triton("every head has a key of its own", "_chunk_backward_key", "head // k_group", "head"),
+    _triton("shared keys lie as far apart as others", "_chunk_backward_key", "H // k_group", "H"),
 )
 
 MUTANTS = TORCH_MUTANTS + SHARED_MUTANTS + TRITON_MUTANTS

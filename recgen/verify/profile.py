@@ -11,7 +11,7 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -140,6 +140,12 @@ class Profile:
                 sizes.update(zip(letters, state.shape, strict=True))
             self._levels[key] = sizes
         return {**self._levels[key], "B": B, "T": T}
+
+    def heads(self, H: int, groups: Sequence[int]) -> dict[str, int]:
+        """The heads of every input that has an axis for them; all of them, where no input would have all."""
+        every = {n: H for n in self.inputs if "H" in self.axes(n)}
+        fewer = every | {n: H // g for n, g in zip(every, groups, strict=False) if H % g == 0}
+        return fewer if H in fewer.values() else every
 
     def differentiable(self) -> tuple[bool, ...]:
         """Which entries of the state depend smoothly on the inputs: a position and a running maximum do not."""

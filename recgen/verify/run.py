@@ -130,6 +130,15 @@ def _results(profile: Profile, case: Case, data: Data, o: Tensor, state: States 
     return results
 
 
+def _every_head(profile: Profile, case: Case, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Inputs with a value for every head: those of a group read the same one."""
+    axis = {name: profile.axes(name).index("H") for name in profile.heads(case.H, case.groups)}
+    return {
+        name: x.repeat_interleave(case.H // x.shape[axis[name]], axis[name]) if case.groups and name in axis else x
+        for name, x in tensors.items()
+    }
+
+
 def run_form(profile: Profile, case: Case, data: Data) -> Results:
     """Run the case's form (or its two forms, the state carried over) forward and backward.
 
@@ -143,20 +152,21 @@ def run_form(profile: Profile, case: Case, data: Data) -> Results:
 def run_naive(profile: Profile, case: Case, data: Data) -> Results:
     """Run `naive` over the whole sequence on `data`, whatever form the case names; the same names as `run_form`.
 
-    What naive shares with the forms is kept out of it: documents are cut here, the default scale is the spec's, and a
-    scale of 0, which careless code takes for none given, is the smallest number that is not."""
+    What naive shares with the forms is kept out of it: documents are cut and shared heads repeated here, the default
+    scale is the spec's, and a scale of 0, which careless code takes for none given, is the smallest one that is not."""
     if case.scale is None:
         case = dataclasses.replace(case, scale=profile.scale(case.H, case.K, case.V))
     elif case.scale == 0:
         case = dataclasses.replace(case, scale=1e-250)
+    every = _every_head(profile, case, data.tensors)
     if case.documents is None:
-        o, state = _call(profile, case, "naive", data.tensors, case.T, data.initial, data, True)
+        o, state = _call(profile, case, "naive", every, case.T, data.initial, data, True)
         return _results(profile, case, data, o, state if case.final else None)
     alone = dataclasses.replace(data, offsets=None)
     outputs, states, start = [data.output_cotangent[:, :0]], [], 0
     for n, length in enumerate(case.documents):
         own = None if data.initial is None else tuple(s[n : n + 1] for s in data.initial)
-        tensors = _times(profile, data.tensors, start, start + length)
+        tensors = _times(profile, every, start, start + length)
         o, state = _call(profile, case, "naive", tensors, length, own, alone, True)
         outputs.append(o)
         states.append(state or ())

@@ -17,6 +17,7 @@ _PLAIN = {
     "gate": "mild",
     "values": "normal",
     "scale": None,
+    "groups": (),
     "chunk_size": None,
     "initial": False,
     "final": False,

@@ -62,6 +62,12 @@ def gates(profile: Profile) -> st.SearchStrategy[tuple[str, float]]:
     )
 
 
+def groups(heads: int) -> st.SearchStrategy[tuple[int, ...]]:
+    """How many heads share one of each of the first inputs: none, or divisors of their number."""
+    divisors = [n for n in range(1, heads + 1) if heads % n == 0]
+    return st.one_of(st.just(()), st.lists(st.sampled_from(divisors), min_size=1, max_size=4).map(tuple))
+
+
 def dtypes(backend: str) -> st.SearchStrategy[tuple[str, bool]]:
     """(dtype of q, k and v; whether gates and parameters stay in float32). float64 runs on the torch backend alone."""
     choices = [("float32", False), ("bfloat16", False), ("float16", False), ("bfloat16", True)]
@@ -115,6 +121,7 @@ def cases(draw: st.DrawFn, profile: Profile, backend: str = "torch", limits: Lim
         loss=draw(st.sampled_from(["both", "output", "state"])),
         split=split,
         then=then,
+        groups=draw(groups(H)),
         frozen=draw(st.one_of(st.just(()), st.sets(st.sampled_from(names)).map(lambda s: tuple(sorted(s))))),
         seed=draw(st.integers(0, 999)),
     )

@@ -62,7 +62,13 @@ def _state(initial_state, N, r, x):
     return State(x.new_zeros((N, H, K, V), dtype=dtype), x.new_zeros((N, H, K), dtype=dtype))
 
 
+def _every_head(c, axis, *inputs):
+    heads = c.shape[0]
+    return [x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis) for x in inputs]
+
+
 def step(r, u, x, a, c, state, *, scale=None):
+    r, u, x, a = _every_head(c, 1, r, u, x, a)
     o, state = _token(*map(_Dense.apply, (r, u, x, a, c)), state, 1.0 if scale is None else scale)
     return _Dense.apply(o), State(*map(_Dense.apply, state))
 
@@ -79,6 +85,7 @@ def _token(r, u, x, a, c, state, scale):
 
 
 def _packed(form, r, u, x, a, c, scale, initial_state, cu_seqlens):
+    r, u, x, a = _every_head(c, 2, r, u, x, a)
     if cu_seqlens is None:
         return form(r, u, x, a, c, scale, _state(initial_state, r.shape[0], r, x))
     ends = cu_seqlens.tolist()
