@@ -265,7 +265,7 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
-    jit = triton.jit(do_not_specialize=["H", "rows", "numbers"])  # one variant whatever the counts
+    jit = triton.jit(do_not_specialize=["H", "rows", "numbers", "states"])  # one variant whatever the counts
     compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
     globals().update({function.__name__: jit(function) for function in compiled})
 
@@ -987,6 +987,61 @@ def _recurrent_forward(
     _store(S_end_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
 
+@_kernel
+def _step_forward(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    g_ptr,
+    S_ptr,
+    o_ptr,
+    S_end_ptr,
+    slots_ptr,
+    states,
+    scale,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+    q_group: tl.constexpr,
+    k_group: tl.constexpr,
+    v_group: tl.constexpr,
+    g_group: tl.constexpr,
+):
+    """One token of every sequence. Its state is in the slot of its number or, if slots are given, in that one."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    token = program // TILES // H
+    feature = tl.arange(0, BM)
+    channel = tile * BV + tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    at = token * H + head
+    sequence = token if slots_ptr is None else tl.load(slots_ptr + token).to(tl.int64)
+    if (sequence >= 0) & (sequence < states):
+        q_heads, q_head = H // q_group, head // q_group
+        k_heads, k_head = H // k_group, head // k_group
+        v_heads, v_head = H // v_group, head // v_group
+        g_heads, g_head = H // g_group, head // g_group
+        S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        q = tl.load(q_ptr + (token * q_heads + q_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        k = tl.load(k_ptr + (token * k_heads + k_head) * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        v = tl.load(v_ptr + (token * v_heads + v_head) * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        g = tl.load(g_ptr + (token * g_heads + g_head)).to(tl.float32)
+        query = q * scale
+        log_decay = _logsigmoid(g) / 16
+        S = k[:, None] * v[None, :] + tl.where(
+            log_decay > -0.5, S * _expm1(log_decay) + S, S * tl.exp(_minimum(log_decay, -0.5))
+        )
+        o = tl.sum(S * query[:, None], 0)
+        tl.store(o_ptr + at * V + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
+        _store(S_end_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+    else:
+        tl.store(o_ptr + at * V + channel, 0.0, mask=channel_valid)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Launches.
 
@@ -1117,10 +1172,6 @@ class _Grid:
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def group(self, x):
-        """How many heads each head of an input serves."""
-        return self.heads // x.shape[2]
-
     def gradient(self, x):
         """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
         if x.shape[2] == self.heads:
@@ -1220,9 +1271,9 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
                 totals,
             ),
             (),
-            g_group=grid.group(g),
-            k_group=grid.group(k),
-            v_group=grid.group(v),
+            g_group=H // g.shape[2],
+            k_group=H // k.shape[2],
+            v_group=H // v.shape[2],
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1241,10 +1292,10 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
             S_end,
         ),
         (scale,),
-        q_group=grid.group(q),
-        k_group=grid.group(k),
-        g_group=grid.group(g),
-        v_group=grid.group(v),
+        q_group=H // q.shape[2],
+        k_group=H // k.shape[2],
+        g_group=H // g.shape[2],
+        v_group=H // v.shape[2],
         ENDS=not grid.split,
         **products,
     )
@@ -1273,14 +1324,53 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
             S_end,
         ),
         (scale,),
-        q_group=grid.group(q),
-        k_group=grid.group(k),
-        v_group=grid.group(v),
-        g_group=grid.group(g),
+        q_group=H // q.shape[2],
+        k_group=H // k.shape[2],
+        v_group=H // v.shape[2],
+        g_group=H // g.shape[2],
         chunked=False,
     )
 
     return o, (S_end,)
+
+
+def _launch_step(slots, scale, q, k, v, g, S, S_end):
+    """One token of every sequence in one launch. Its state goes from `S` to `S_end`, which may be the same."""
+    H = S.shape[1]
+    batch, T, _, K = q.shape
+    V = v.shape[-1]
+    o = v.new_empty(batch, T, H, V)
+    tile = min(32, 1 << (V - 1).bit_length())
+    tiles = -(-V // tile)
+    if not o.numel():
+        return o
+    with torch.cuda.device(o.device) if o.device.type == "cuda" else nullcontext():
+        _step_forward[(batch * H * tiles,)](
+            q,
+            k,
+            v,
+            g,
+            S,
+            o,
+            S_end,
+            slots,
+            S.shape[0],
+            scale,
+            H,
+            K=K,
+            V=V,
+            BM=1 << (K - 1).bit_length(),
+            BV=tile,
+            TILES=tiles,
+            q_group=H // q.shape[2],
+            k_group=H // k.shape[2],
+            v_group=H // v.shape[2],
+            g_group=H // g.shape[2],
+            num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
+            num_stages=1,
+            enable_fp_fusion=True,
+        )
+    return o
 
 
 def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
@@ -1308,9 +1398,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 totals,
             ),
             (),
-            g_group=grid.group(g),
-            k_group=grid.group(k),
-            v_group=grid.group(v),
+            g_group=H // g.shape[2],
+            k_group=H // k.shape[2],
+            v_group=H // v.shape[2],
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
@@ -1336,10 +1426,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             scale,
             rows,
         ),
-        g_group=grid.group(g),
-        q_group=grid.group(q),
-        v_group=grid.group(v),
-        k_group=grid.group(k),
+        g_group=H // g.shape[2],
+        q_group=H // q.shape[2],
+        v_group=H // v.shape[2],
+        k_group=H // k.shape[2],
         **products,
     )
 
@@ -1357,8 +1447,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 totals,
             ),
             (scale,),
-            g_group=grid.group(g),
-            q_group=grid.group(q),
+            g_group=H // g.shape[2],
+            q_group=H // q.shape[2],
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
@@ -1385,10 +1475,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 scale,
                 rows,
             ),
-            g_group=grid.group(g),
-            k_group=grid.group(k),
-            v_group=grid.group(v),
-            q_group=grid.group(q),
+            g_group=H // g.shape[2],
+            k_group=H // k.shape[2],
+            v_group=H // v.shape[2],
+            q_group=H // q.shape[2],
             ENDS=not grid.split,
             **products,
         )
@@ -1407,9 +1497,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 d_v,
             ),
             (scale,),
-            k_group=grid.group(k),
-            g_group=grid.group(g),
-            q_group=grid.group(q),
+            k_group=H // k.shape[2],
+            g_group=H // g.shape[2],
+            q_group=H // q.shape[2],
             **products,
         )
 
@@ -1437,10 +1527,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 scale,
                 rows,
             ),
-            g_group=grid.group(g),
-            k_group=grid.group(k),
-            v_group=grid.group(v),
-            q_group=grid.group(q),
+            g_group=H // g.shape[2],
+            k_group=H // k.shape[2],
+            v_group=H // v.shape[2],
+            q_group=H // q.shape[2],
             ENDS=not grid.split,
             **products,
         )
@@ -1575,6 +1665,17 @@ def _backward_fake(q, k, v, g, S, *_):
     return [x.new_empty(x.shape) for x in (q, k, v, g, S)]
 
 
+def _step(q, k, v, g, S, S_end, slots, scale):
+    """One token of every sequence by one kernel: the output. What is after it is written to S_end."""
+    q, k, v, g = (x.contiguous() for x in (q, k, v, g))
+    with _without_autocast(q.device):
+        return _launch_step(slots, scale, q, k, v, g, S, S_end)
+
+
+def _step_fake(q, _k, v, _g, S, *_):
+    return v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
+
+
 def _registered():
     """The operators by what they do, and what they live in.
 
@@ -1591,6 +1692,7 @@ def _registered():
     for what, schema, function, fake in (
         ("forward", _FORWARD, _forward, _forward_fake),
         ("backward", _BACKWARD, _backward, _backward_fake),
+        ("step", _STEP, _step, _step_fake),
         ("offsets", "(Tensor cu_seqlens, SymInt T) -> Tensor", _offsets, _offsets_fake),
     ):
         library.define(f"{name}_{what}{schema}")
@@ -1608,6 +1710,7 @@ _BACKWARD = (
     "(Tensor q, Tensor k, Tensor v, Tensor g, Tensor S, Tensor? offsets, Tensor d_o, Tensor d_S, float "
     "scale, str mode, str backend, str schedule, int size) -> Tensor[]"
 )
+_STEP = "(Tensor q, Tensor k, Tensor v, Tensor g, Tensor S, Tensor(a!) S_end, Tensor? slots, float scale) -> Tensor"
 OPS, _LIBRARY = _registered()
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1816,24 +1919,87 @@ def recurrent(
     )
 
 
-def step(q, k, v, g, state=None, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o
-    [B, H, V] and the state after it."""
+def step(q, k, v, g, state=None, *, scale=None, slots=None, in_place=False, backend="auto") -> tuple[Tensor, State]:
+    """One token.
+
+    Args:
+        q, k, v, g: as for `operator`, inputs without the time axis: [B, H, …].
+        state: the State before the token; default zeros.
+        scale: as for `operator`.
+        slots: [B] int32 or int64. `state` is then a pool, where the state of sequence n is at slots[n], no two at the
+            same; it is updated in place. Where a slot is negative there is no sequence: nothing is written but an
+            output of 0. Slots on a GPU are not checked to be within the pool, since nothing waits for it.
+        in_place: whether the state is overwritten with the one after the token.
+        backend: "torch", "triton" (one launch), or "auto": triton for tensors on a GPU.
+
+    Returns:
+        o [B, H, V] and the State after the token, which is `state` itself where that is updated in place.
+
+    Raises:
+        ValueError, TypeError: naming the argument, what was given and what is needed, before anything is computed.
+    """
     tensors = (q, k, v, g)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale, sizes)
     tensors = _cast(tensors)
+    backend = _choose_backend(backend, "recurrent", tensors, sizes)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
-    if state is None:
-        state = _empty_state(sizes, sizes["B"], q, dtype)
-    (S,) = _check_state("state", state, sizes, sizes["B"], q, dtype)
-    inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
-    tensors = [*inputs, *tensors[len(INPUTS) :]]
-    with _without_autocast(tensors[0].device):
-        query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
-        o, S = _token_step(query, k, v, log_decay, S)
-    return o.to(tensors[2].dtype), State(S)
+    count = sizes["B"] if slots is None else _check_slots(slots, state, sizes, tensors[0].device)
+    if not isinstance(in_place, bool):
+        raise TypeError(f"in_place: expected True or False, got {in_place!r}")
+    in_place |= slots is not None
+    before = _empty_state(sizes, count, tensors[0], dtype)
+    if state is not None:
+        before = _check_state("state", state, sizes, count, tensors[0], dtype)
+    graded = torch.is_grad_enabled() and any(x.requires_grad for x in (*tensors, *before))
+    if in_place:
+        _check_in_place(state, before, graded)
+    elif graded and backend == "triton":
+        inputs = [x[:, None] for x in tensors[: len(INPUTS)]]
+        o, state = _run(
+            [*inputs, *tensors[len(INPUTS) :]], scale, before, True, None, None, "recurrent", backend, "auto", None
+        )
+        return o[:, 0], state
+    (S,) = before
+    if backend == "triton":
+        token = [x[:, None] for x in tensors[: len(INPUTS)]] + list(tensors[len(INPUTS) :])
+        ends = [S if in_place else torch.empty_like(S)]
+        o = OPS["step"](*token, S, *ends, slots, scale)[:, 0]
+        (S,) = ends
+    else:
+        inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
+        tensors = [*inputs, *tensors[len(INPUTS) :]]
+        (S,) = [_at(S, slots)]
+        with _without_autocast(tensors[0].device):
+            query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
+            o, S = _token_step(query, k, v, log_decay, S)
+        o = o.to(tensors[2].dtype)
+        if slots is not None:
+            o = torch.where(slots.view(-1, *[1] * (o.dim() - 1)) < 0, 0, o)
+    after = (S,)
+    if in_place:
+        for x, new in zip(before, after, strict=True):
+            if new is not x:
+                _write(x, new, slots)
+        return o, State(*before)
+    return o, State(*after)
+
+
+def _at(x, slots):
+    """The rows of a state that the slots name; the first one where there is no sequence."""
+    return x if slots is None else x[slots.clamp(min=0)]
+
+
+def _write(x, new, slots):
+    """New rows into the slots of a state. Where there is no sequence another row is written once more."""
+    if slots is None:
+        x.copy_(new)
+    elif len(slots) and len(x):
+        live = slots >= 0
+        row = torch.where(live, torch.arange(len(slots), device=slots.device), live.int().argmax())
+        at = slots[row].clamp(min=0).long()
+        x.index_copy_(0, at, torch.where(live.any(), new[row], x[at]))
 
 
 def _masked(tensors, sizes, scale, initial_state, output_final_state, cu_seqlens, mask, *options):
@@ -2039,6 +2205,38 @@ def _check_state(name, state, sizes, sequences, like, dtype):
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
     return [x.to(dtype).contiguous() for x in state]
+
+
+def _check_slots(slots, state, sizes, device):
+    """The number of states in a pool."""
+    if not isinstance(slots, Tensor) or slots.dtype not in (torch.int32, torch.int64):
+        given = slots.dtype if isinstance(slots, Tensor) else type(slots).__name__
+        raise ValueError(f"slots: expected an int32 or int64 tensor, got {given}")
+    if list(slots.shape) != [sizes["B"]] or slots.device != device:
+        raise ValueError(f"slots: expected shape [{sizes['B']}] on {device}, got {list(slots.shape)} on {slots.device}")
+    if state is None:
+        raise ValueError("slots: there is no state for them; pass the pool as `state`")
+    held = isinstance(state, (tuple, list)) and state and isinstance(state[0], Tensor) and state[0].dim()
+    count = len(state[0]) if held else sizes["B"]
+    if slots.device.type == "cpu" and not torch.compiler.is_compiling():
+        used = slots[slots >= 0]
+        if len(used) and (used.max() >= count or len(used.unique()) < len(used)):
+            raise ValueError(
+                f"slots: expected different ones below {count}, the size of the pool, got {slots.tolist()}"
+            )
+    return count
+
+
+def _check_in_place(state, before, graded):
+    """What is overwritten is what was given, and no gradient needs it."""
+    if state is None:
+        raise ValueError("in_place: there is no state to overwrite; pass one as `state`")
+    if graded:
+        raise ValueError("in_place: gradients cannot flow through a state that is overwritten; use torch.no_grad()")
+    for field, given, x in zip(STATE, state, before, strict=True):
+        if given.dtype != x.dtype or not given.is_contiguous():
+            kind = "" if given.is_contiguous() else " that is not contiguous"
+            raise ValueError(f"state.{field}: in place it must be contiguous and {x.dtype}, got {given.dtype}{kind}")
 
 
 def _choose_backend(backend, mode, tensors, sizes):

@@ -610,10 +610,6 @@ class _Grid:
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def group(self, x):
-        """How many heads each head of an input serves."""
-        return self.heads // x.shape[2]
-
     def gradient(self, x):
         """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
         if x.shape[2] == self.heads:
@@ -686,8 +682,8 @@ def _launch_forward(size, offsets, scale, q, k, v):
             z_parts,
         ),
         (),
-        k_group=grid.group(k),
-        v_group=grid.group(v),
+        k_group=H // k.shape[2],
+        v_group=H // v.shape[2],
         **products,
     )
     S = grid.total(S_parts)
@@ -707,7 +703,7 @@ def _launch_forward(size, offsets, scale, q, k, v):
             o,
         ),
         (scale,),
-        q_group=grid.group(q),
+        q_group=H // q.shape[2],
         **products,
     )
 
@@ -747,7 +743,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_z_parts,
         ),
         (scale,),
-        q_group=grid.group(q),
+        q_group=H // q.shape[2],
         **products,
     )
     d_S = grid.total(d_S_parts)
@@ -766,8 +762,8 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_k,
         ),
         (),
-        k_group=grid.group(k),
-        v_group=grid.group(v),
+        k_group=H // k.shape[2],
+        v_group=H // v.shape[2],
         **products,
     )
 
@@ -782,7 +778,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_v,
         ),
         (),
-        k_group=grid.group(k),
+        k_group=H // k.shape[2],
         **products,
     )
 

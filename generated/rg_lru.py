@@ -272,7 +272,7 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
-    jit = triton.jit(do_not_specialize=["first_slot"])  # one variant whatever the counts
+    jit = triton.jit(do_not_specialize=["first_slot", "states"])  # one variant whatever the counts
     compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
     globals().update({function.__name__: jit(function) for function in compiled})
 
@@ -576,6 +576,45 @@ def _recurrent_forward(
     tl.store(S_end_ptr + sequence * CHANNELS + channel, S, mask=channel_valid)
 
 
+@_kernel
+def _step_forward(
+    i_ptr,
+    lam_ptr,
+    r_ptr,
+    x_ptr,
+    S_ptr,
+    o_ptr,
+    S_end_ptr,
+    slots_ptr,
+    states,
+    scale,
+    CHANNELS: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+):
+    """One token of every sequence. Its state is in the slot of its number or, if slots are given, in that one."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    at = program // TILES
+    channel = tile * BV + tl.arange(0, BV)
+    channel_valid = channel < CHANNELS
+    sequence = at if slots_ptr is None else tl.load(slots_ptr + at).to(tl.int64)
+    if (sequence >= 0) & (sequence < states):
+        lam = tl.load(lam_ptr + channel, mask=channel_valid, other=0.0)
+        S = tl.load(S_ptr + sequence * CHANNELS + channel, mask=channel_valid, other=0.0)
+        i = tl.load(i_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        r = tl.load(r_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * CHANNELS + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        value = x * tl.sqrt(-_expm1(2 * _minimum(-8 * tl.sigmoid(r) * _softplus(lam), -1e-20))) * tl.sigmoid(i)
+        log_decay = tl.where(channel_valid, -8 * tl.sigmoid(r) * _softplus(lam), 0.0)
+        S = value + tl.where(log_decay > -0.5, S * _expm1(log_decay) + S, S * tl.exp(_minimum(log_decay, -0.5)))
+        o = S * scale
+        tl.store(o_ptr + at * CHANNELS + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
+        tl.store(S_end_ptr + sequence * CHANNELS + channel, S, mask=channel_valid)
+    else:
+        tl.store(o_ptr + at * CHANNELS + channel, 0.0, mask=channel_valid)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Launches.
 
@@ -653,6 +692,37 @@ def _launch_recurrent(offsets, scale, x, r, i, lam, S):
     S_end = torch.empty_like(S)
     grid.launch(_recurrent_forward, grid.sequences, (i, lam, r, x, S, o, S_end, grid.offsets), (scale,))
     return o, (S_end,)
+
+
+def _launch_step(slots, scale, x, r, i, lam, S, S_end):
+    """One token of every sequence in one launch. Its state goes from `S` to `S_end`, which may be the same."""
+    lam = lam.float()
+    batch, T, CHANNELS = x.shape
+    o = x.new_empty(batch, T, CHANNELS)
+    tile = min(128, 1 << (CHANNELS - 1).bit_length())
+    tiles = -(-CHANNELS // tile)
+    if not o.numel():
+        return o
+    with torch.cuda.device(o.device) if o.device.type == "cuda" else nullcontext():
+        _step_forward[(batch * tiles,)](
+            i,
+            lam,
+            r,
+            x,
+            S,
+            o,
+            S_end,
+            slots,
+            S.shape[0],
+            scale,
+            CHANNELS=CHANNELS,
+            BV=tile,
+            TILES=tiles,
+            num_warps=1,
+            num_stages=1,
+            enable_fp_fusion=True,
+        )
+    return o
 
 
 def _launch_backward(size, offsets, scale, x, r, i, lam, S, d_o, d_S):
@@ -792,6 +862,17 @@ def _backward_fake(x, r, i, lam, S, *_):
     return [x.new_empty(x.shape) for x in (x, r, i, lam, S)]
 
 
+def _step(x, r, i, lam, S, S_end, slots, scale):
+    """One token of every sequence by one kernel: the output. What is after it is written to S_end."""
+    x, r, i, lam = (x.contiguous() for x in (x, r, i, lam))
+    with _without_autocast(x.device):
+        return _launch_step(slots, scale, x, r, i, lam, S, S_end)
+
+
+def _step_fake(x, *_):
+    return x.new_empty(x.shape[0], x.shape[1], x.shape[-1])
+
+
 def _registered():
     """The operators by what they do, and what they live in.
 
@@ -808,6 +889,7 @@ def _registered():
     for what, schema, function, fake in (
         ("forward", _FORWARD, _forward, _forward_fake),
         ("backward", _BACKWARD, _backward, _backward_fake),
+        ("step", _STEP, _step, _step_fake),
         ("offsets", "(Tensor cu_seqlens, SymInt T) -> Tensor", _offsets, _offsets_fake),
     ):
         library.define(f"{name}_{what}{schema}")
@@ -825,6 +907,7 @@ _BACKWARD = (
     "(Tensor x, Tensor r, Tensor i, Tensor lam, Tensor S, Tensor? offsets, Tensor d_o, Tensor d_S, float "
     "scale, str mode, str backend, int size) -> Tensor[]"
 )
+_STEP = "(Tensor x, Tensor r, Tensor i, Tensor lam, Tensor S, Tensor(a!) S_end, Tensor? slots, float scale) -> Tensor"
 OPS, _LIBRARY = _registered()
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1030,22 +1113,85 @@ def recurrent(
     )
 
 
-def step(x, r, i, lam, state=None, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without time axis ([B, D]) and the state before it, by default zeros → o
-    [B, D] and the state after it."""
+def step(x, r, i, lam, state=None, *, scale=None, slots=None, in_place=False, backend="auto") -> tuple[Tensor, State]:
+    """One token.
+
+    Args:
+        x, r, i, lam: as for `operator`, inputs without the time axis: [B, D].
+        state: the State before the token; default zeros.
+        scale: as for `operator`.
+        slots: [B] int32 or int64. `state` is then a pool, where the state of sequence n is at slots[n], no two at the
+            same; it is updated in place. Where a slot is negative there is no sequence: nothing is written but an
+            output of 0. Slots on a GPU are not checked to be within the pool, since nothing waits for it.
+        in_place: whether the state is overwritten with the one after the token.
+        backend: "torch", "triton" (one launch), or "auto": triton for tensors on a GPU.
+
+    Returns:
+        o [B, D] and the State after the token, which is `state` itself where that is updated in place.
+
+    Raises:
+        ValueError, TypeError: naming the argument, what was given and what is needed, before anything is computed.
+    """
     tensors = (x, r, i, lam)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale)
     tensors = _cast(tensors)
+    backend = _choose_backend(backend, "recurrent", tensors)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
-    if state is None:
-        state = _empty_state(sizes, sizes["B"], x, dtype)
-    (S,) = _check_state("state", state, sizes, sizes["B"], x, dtype)
-    with _without_autocast(tensors[0].device):
-        scale, value, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
-        o, S = _token_step(scale, value, log_decay, S)
-    return o.to(tensors[0].dtype), State(S)
+    count = sizes["B"] if slots is None else _check_slots(slots, state, sizes, tensors[0].device)
+    if not isinstance(in_place, bool):
+        raise TypeError(f"in_place: expected True or False, got {in_place!r}")
+    in_place |= slots is not None
+    before = _empty_state(sizes, count, tensors[0], dtype)
+    if state is not None:
+        before = _check_state("state", state, sizes, count, tensors[0], dtype)
+    graded = torch.is_grad_enabled() and any(x.requires_grad for x in (*tensors, *before))
+    if in_place:
+        _check_in_place(state, before, graded)
+    elif graded and backend == "triton":
+        inputs = [x[:, None] for x in tensors[: len(INPUTS)]]
+        o, state = _run(
+            [*inputs, *tensors[len(INPUTS) :]], scale, before, True, None, None, "recurrent", backend, "auto", None
+        )
+        return o[:, 0], state
+    (S,) = before
+    if backend == "triton":
+        token = [x[:, None] for x in tensors[: len(INPUTS)]] + list(tensors[len(INPUTS) :])
+        ends = [S if in_place else torch.empty_like(S)]
+        o = OPS["step"](*token, S, *ends, slots, scale)[:, 0]
+        (S,) = ends
+    else:
+        (S,) = [_at(S, slots)]
+        with _without_autocast(tensors[0].device):
+            scale, value, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
+            o, S = _token_step(scale, value, log_decay, S)
+        o = o.to(tensors[0].dtype)
+        if slots is not None:
+            o = torch.where(slots.view(-1, *[1] * (o.dim() - 1)) < 0, 0, o)
+    after = (S,)
+    if in_place:
+        for x, new in zip(before, after, strict=True):
+            if new is not x:
+                _write(x, new, slots)
+        return o, State(*before)
+    return o, State(*after)
+
+
+def _at(x, slots):
+    """The rows of a state that the slots name; the first one where there is no sequence."""
+    return x if slots is None else x[slots.clamp(min=0)]
+
+
+def _write(x, new, slots):
+    """New rows into the slots of a state. Where there is no sequence another row is written once more."""
+    if slots is None:
+        x.copy_(new)
+    elif len(slots) and len(x):
+        live = slots >= 0
+        row = torch.where(live, torch.arange(len(slots), device=slots.device), live.int().argmax())
+        at = slots[row].clamp(min=0).long()
+        x.index_copy_(0, at, torch.where(live.any(), new[row], x[at]))
 
 
 def _masked(tensors, sizes, scale, initial_state, output_final_state, cu_seqlens, mask, *options):
@@ -1236,6 +1382,38 @@ def _check_state(name, state, sizes, sequences, like, dtype):
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
     return [x.to(dtype).contiguous() for x in state]
+
+
+def _check_slots(slots, state, sizes, device):
+    """The number of states in a pool."""
+    if not isinstance(slots, Tensor) or slots.dtype not in (torch.int32, torch.int64):
+        given = slots.dtype if isinstance(slots, Tensor) else type(slots).__name__
+        raise ValueError(f"slots: expected an int32 or int64 tensor, got {given}")
+    if list(slots.shape) != [sizes["B"]] or slots.device != device:
+        raise ValueError(f"slots: expected shape [{sizes['B']}] on {device}, got {list(slots.shape)} on {slots.device}")
+    if state is None:
+        raise ValueError("slots: there is no state for them; pass the pool as `state`")
+    held = isinstance(state, (tuple, list)) and state and isinstance(state[0], Tensor) and state[0].dim()
+    count = len(state[0]) if held else sizes["B"]
+    if slots.device.type == "cpu" and not torch.compiler.is_compiling():
+        used = slots[slots >= 0]
+        if len(used) and (used.max() >= count or len(used.unique()) < len(used)):
+            raise ValueError(
+                f"slots: expected different ones below {count}, the size of the pool, got {slots.tolist()}"
+            )
+    return count
+
+
+def _check_in_place(state, before, graded):
+    """What is overwritten is what was given, and no gradient needs it."""
+    if state is None:
+        raise ValueError("in_place: there is no state to overwrite; pass one as `state`")
+    if graded:
+        raise ValueError("in_place: gradients cannot flow through a state that is overwritten; use torch.no_grad()")
+    for field, given, x in zip(STATE, state, before, strict=True):
+        if given.dtype != x.dtype or not given.is_contiguous():
+            kind = "" if given.is_contiguous() else " that is not contiguous"
+            raise ValueError(f"state.{field}: in place it must be contiguous and {x.dtype}, got {given.dtype}{kind}")
 
 
 def _choose_backend(backend, mode, tensors):

@@ -461,7 +461,7 @@ def _load_triton():
     import triton.language
 
     globals().update(triton=triton, tl=triton.language)
-    jit = triton.jit(do_not_specialize=["H", "numbers"])  # one variant whatever the counts
+    jit = triton.jit(do_not_specialize=["H", "numbers", "states"])  # one variant whatever the counts
     compiled = _KERNELS if _interpreted() else _HELPERS + _KERNELS  # interpreted helpers are faster as plain Python
     globals().update({function.__name__: jit(function) for function in compiled})
 
@@ -1203,6 +1203,56 @@ def _recurrent_forward(
     _store(S_end_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
 
+@_kernel
+def _step_forward(
+    query_features_ptr,
+    key_features_ptr,
+    x_ptr,
+    log_decay_ptr,
+    D_ptr,
+    S_ptr,
+    o_ptr,
+    S_end_ptr,
+    slots_ptr,
+    states,
+    H,
+    K: tl.constexpr,
+    V: tl.constexpr,
+    BM: tl.constexpr,
+    BV: tl.constexpr,
+    TILES: tl.constexpr,
+):
+    """One token of every sequence. Its state is in the slot of its number or, if slots are given, in that one."""
+    program = tl.program_id(0).to(tl.int64)
+    tile = program % TILES
+    head = program // TILES % H
+    token = program // TILES // H
+    feature = tl.arange(0, BM)
+    channel = tile * BV + tl.arange(0, BV)
+    feature_valid, channel_valid = feature < K, channel < V
+    at = token * H + head
+    sequence = token if slots_ptr is None else tl.load(slots_ptr + token).to(tl.int64)
+    if (sequence >= 0) & (sequence < states):
+        log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
+        D = tl.load(D_ptr + head)
+        S = _load(S_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+        query_features = tl.load(query_features_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        key_features = tl.load(key_features_ptr + at * K + feature, mask=feature_valid, other=0.0).to(tl.float32)
+        x = tl.load(x_ptr + at * V + channel, mask=channel_valid, other=0.0).to(tl.float32)
+        skip = D * x
+        S = key_features[:, None] * x[None, :] + tl.where(
+            log_decay[:, None] > -0.5,
+            S * _expm1(log_decay[:, None]) + S,
+            S * tl.exp(_minimum(log_decay[:, None], -0.5)),
+        )
+        y = tl.sum(S * query_features[:, None], 0)
+        o = skip + y
+        tl.store(o_ptr + at * V + channel, o.to(o_ptr.dtype.element_ty), mask=channel_valid)
+        _store(S_end_ptr + (sequence * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+    else:
+        tl.store(o_ptr + at * V + channel, 0.0, mask=channel_valid)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Launches.
 
@@ -1497,6 +1547,50 @@ def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_
     )
 
     return o, (S_end,)
+
+
+def _launch_step(slots, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, S_end):
+    """One token of every sequence in one launch. Its state goes from `S` to `S_end`, which may be the same."""
+    H = x.shape[-2]
+    query_features, key_features = _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position)
+    log_dt = log_dt.float()
+    D = D.float()
+    A_re_log = A_re_log.float()
+    A_im = A_im.float()
+    C_re = C_re.float()
+    C_im = C_im.float()
+    log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
+    log_decay = torch.cat((log_decay_real, log_decay_real), -1)
+    batch, T, _, M = query_features.shape
+    V = x.shape[-1]
+    o = x.new_empty(batch, T, H, V)
+    tile = min(32, 1 << (V - 1).bit_length())
+    tiles = -(-V // tile)
+    if not o.numel():
+        return o
+    with torch.cuda.device(o.device) if o.device.type == "cuda" else nullcontext():
+        _step_forward[(batch * H * tiles,)](
+            query_features,
+            key_features,
+            x,
+            log_decay,
+            D,
+            S,
+            o,
+            S_end,
+            slots,
+            S.shape[0],
+            H,
+            K=M,
+            V=V,
+            BM=1 << (M - 1).bit_length(),
+            BV=tile,
+            TILES=tiles,
+            num_warps=max(1, min(16, (1 << (M - 1).bit_length()) * tile // 2048)),
+            num_stages=1,
+            enable_fp_fusion=True,
+        )
+    return o
 
 
 def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, d_o, d_S):
@@ -1881,6 +1975,19 @@ def _backward_fake(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, *_):
     return [x.new_empty(x.shape) for x in (x, log_dt, D, A_re_log, A_im, C_re, C_im, S)]
 
 
+def _step(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, S_end, position, slots, scale):
+    """One token of every sequence by one kernel: the output. What is after it is written to S_end."""
+    x, log_dt, D, A_re_log, A_im, C_re, C_im, position = (
+        x.contiguous() for x in (x, log_dt, D, A_re_log, A_im, C_re, C_im, position)
+    )
+    with _without_autocast(x.device):
+        return _launch_step(slots, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, S_end)
+
+
+def _step_fake(x, *_):
+    return x.new_empty(x.shape[0], x.shape[1], x.shape[-2], x.shape[-1])
+
+
 def _registered():
     """The operators by what they do, and what they live in.
 
@@ -1897,6 +2004,7 @@ def _registered():
     for what, schema, function, fake in (
         ("forward", _FORWARD, _forward, _forward_fake),
         ("backward", _BACKWARD, _backward, _backward_fake),
+        ("step", _STEP, _step, _step_fake),
         ("offsets", "(Tensor cu_seqlens, SymInt T) -> Tensor", _offsets, _offsets_fake),
     ):
         library.define(f"{name}_{what}{schema}")
@@ -1915,6 +2023,10 @@ _BACKWARD = (
     "(Tensor x, Tensor log_dt, Tensor D, Tensor A_re_log, Tensor A_im, Tensor C_re, Tensor C_im, Tensor "
     "S, Tensor position, Tensor? offsets, Tensor d_o, Tensor d_S, float scale, str mode, str backend, str "
     "schedule, int size) -> Tensor[]"
+)
+_STEP = (
+    "(Tensor x, Tensor log_dt, Tensor D, Tensor A_re_log, Tensor A_im, Tensor C_re, Tensor C_im, Tensor "
+    "S, Tensor(a!) S_end, Tensor position, Tensor? slots, float scale) -> Tensor"
 )
 OPS, _LIBRARY = _registered()
 
@@ -2143,24 +2255,90 @@ def recurrent(
     )
 
 
-def step(x, log_dt, D, A_re_log, A_im, C_re, C_im, state=None, *, scale=None) -> tuple[Tensor, State]:
-    """One token: inputs without time axis ([B, H, …]) and the state before it, by default zeros → o
-    [B, H, V] and the state after it."""
+def step(
+    x, log_dt, D, A_re_log, A_im, C_re, C_im, state=None, *, scale=None, slots=None, in_place=False, backend="auto"
+) -> tuple[Tensor, State]:
+    """One token.
+
+    Args:
+        x, log_dt, D, A_re_log, A_im, C_re, C_im: as for `operator`, inputs without the time axis: [B, H, …].
+        state: the State before the token; default zeros.
+        scale: as for `operator`.
+        slots: [B] int32 or int64. `state` is then a pool, where the state of sequence n is at slots[n], no two at the
+            same; it is updated in place. Where a slot is negative there is no sequence: nothing is written but an
+            output of 0. Slots on a GPU are not checked to be within the pool, since nothing waits for it.
+        in_place: whether the state is overwritten with the one after the token.
+        backend: "torch", "triton" (one launch), or "auto": triton for tensors on a GPU.
+
+    Returns:
+        o [B, H, V] and the State after the token, which is `state` itself where that is updated in place.
+
+    Raises:
+        ValueError, TypeError: naming the argument, what was given and what is needed, before anything is computed.
+    """
     tensors = (x, log_dt, D, A_re_log, A_im, C_re, C_im)
     layouts = {name: axes.replace("B T", "B") for name, axes in {**INPUTS, **PARAMS}.items()}
     sizes = _check_tensors(layouts, tensors)
     scale = _check_scale(scale)
     tensors = _cast(tensors)
+    backend = _choose_backend(backend, "recurrent", tensors, sizes)
     dtype = torch.promote_types(torch.float32, _widest(tensors))
-    if state is None:
-        state = _empty_state(sizes, sizes["B"], x, dtype)
-    S, position = _check_state("state", state, sizes, sizes["B"], x, dtype)
-    with _without_autocast(tensors[0].device):
-        query, key, x, log_decay, skip = _token_values(
-            *(x.contiguous().to(dtype) for x in tensors), scale, position.detach().double()
+    count = sizes["B"] if slots is None else _check_slots(slots, state, sizes, tensors[0].device)
+    if not isinstance(in_place, bool):
+        raise TypeError(f"in_place: expected True or False, got {in_place!r}")
+    in_place |= slots is not None
+    before = _empty_state(sizes, count, tensors[0], dtype)
+    if state is not None:
+        before = _check_state("state", state, sizes, count, tensors[0], dtype)
+    graded = torch.is_grad_enabled() and any(x.requires_grad for x in (*tensors, *before))
+    if in_place:
+        _check_in_place(state, before, graded)
+    elif graded and backend == "triton":
+        inputs = [x[:, None] for x in tensors[: len(INPUTS)]]
+        o, state = _run(
+            [*inputs, *tensors[len(INPUTS) :]], scale, before, True, None, None, "recurrent", backend, "auto", None
         )
-        o, S = _token_step(query, key, x, log_decay, skip, S)
-    return o.to(tensors[0].dtype), State(S, position + 1)
+        return o[:, 0], state
+    S, position = before
+    position = _at(position, slots)
+    if backend == "triton":
+        token = [x[:, None] for x in tensors[: len(INPUTS)]] + list(tensors[len(INPUTS) :])
+        ends = [S if in_place else torch.empty_like(S)]
+        o = OPS["step"](*token, S, *ends, position.detach().double()[:, None], slots, scale)[:, 0]
+        (S,) = ends
+    else:
+        (S,) = [_at(S, slots)]
+        with _without_autocast(tensors[0].device):
+            query, key, x, log_decay, skip = _token_values(
+                *(x.contiguous().to(dtype) for x in tensors), scale, position.detach().double()
+            )
+            o, S = _token_step(query, key, x, log_decay, skip, S)
+        o = o.to(tensors[0].dtype)
+        if slots is not None:
+            o = torch.where(slots.view(-1, *[1] * (o.dim() - 1)) < 0, 0, o)
+    after = (S, position + 1)
+    if in_place:
+        for x, new in zip(before, after, strict=True):
+            if new is not x:
+                _write(x, new, slots)
+        return o, State(*before)
+    return o, State(*after)
+
+
+def _at(x, slots):
+    """The rows of a state that the slots name; the first one where there is no sequence."""
+    return x if slots is None else x[slots.clamp(min=0)]
+
+
+def _write(x, new, slots):
+    """New rows into the slots of a state. Where there is no sequence another row is written once more."""
+    if slots is None:
+        x.copy_(new)
+    elif len(slots) and len(x):
+        live = slots >= 0
+        row = torch.where(live, torch.arange(len(slots), device=slots.device), live.int().argmax())
+        at = slots[row].clamp(min=0).long()
+        x.index_copy_(0, at, torch.where(live.any(), new[row], x[at]))
 
 
 def _masked(tensors, sizes, scale, initial_state, output_final_state, cu_seqlens, mask, *options):
@@ -2368,6 +2546,38 @@ def _check_state(name, state, sizes, sequences, like, dtype):
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
     return [x.to(dtype).contiguous() for x in state]
+
+
+def _check_slots(slots, state, sizes, device):
+    """The number of states in a pool."""
+    if not isinstance(slots, Tensor) or slots.dtype not in (torch.int32, torch.int64):
+        given = slots.dtype if isinstance(slots, Tensor) else type(slots).__name__
+        raise ValueError(f"slots: expected an int32 or int64 tensor, got {given}")
+    if list(slots.shape) != [sizes["B"]] or slots.device != device:
+        raise ValueError(f"slots: expected shape [{sizes['B']}] on {device}, got {list(slots.shape)} on {slots.device}")
+    if state is None:
+        raise ValueError("slots: there is no state for them; pass the pool as `state`")
+    held = isinstance(state, (tuple, list)) and state and isinstance(state[0], Tensor) and state[0].dim()
+    count = len(state[0]) if held else sizes["B"]
+    if slots.device.type == "cpu" and not torch.compiler.is_compiling():
+        used = slots[slots >= 0]
+        if len(used) and (used.max() >= count or len(used.unique()) < len(used)):
+            raise ValueError(
+                f"slots: expected different ones below {count}, the size of the pool, got {slots.tolist()}"
+            )
+    return count
+
+
+def _check_in_place(state, before, graded):
+    """What is overwritten is what was given, and no gradient needs it."""
+    if state is None:
+        raise ValueError("in_place: there is no state to overwrite; pass one as `state`")
+    if graded:
+        raise ValueError("in_place: gradients cannot flow through a state that is overwritten; use torch.no_grad()")
+    for field, given, x in zip(STATE, state, before, strict=True):
+        if given.dtype != x.dtype or not given.is_contiguous():
+            kind = "" if given.is_contiguous() else " that is not contiguous"
+            raise ValueError(f"state.{field}: in place it must be contiguous and {x.dtype}, got {given.dtype}{kind}")
 
 
 def _choose_backend(backend, mode, tensors, sizes):

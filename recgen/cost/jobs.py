@@ -63,10 +63,13 @@ def keys_at(profile: Profile, width: int) -> int:
 
 
 def call(job: Job) -> None:
-    """Forward, and backward for every input, parameter and the initial state, from zero gradients of all outputs."""
+    """Forward, and backward for every input, parameter and the initial state, from zero gradients of all outputs. A
+    step has no backward pass: it is taken from a state and, in place, from one in a pool."""
     about = profile(job.module)
     module, sizes = about.module, {"H": job.H, "K": job.K, "V": job.V}
     tensors = about.sample(B=job.B, T=job.T, **sizes, dtype=getattr(torch, job.dtype))
+    if job.mode == "step":
+        return _steps(about, tensors)
     options: dict[str, Any] = {"mode": job.mode, "backend": "triton", "chunk_size": job.chunk_size}
     if job.mode == "chunk":
         options["schedule"] = job.schedule
@@ -78,6 +81,16 @@ def call(job: Job) -> None:
     o, final = module.operator(**{name: x.requires_grad_() for name, x in tensors.items()}, **options)
     ends = [x for x in (o, *(final or ())) if x.requires_grad]  # a running maximum has no gradient
     torch.autograd.backward(ends, [torch.zeros_like(x) for x in ends])
+
+
+def _steps(about: Profile, tensors: dict[str, Tensor]) -> None:
+    """A token of each sequence, its state in the place of its number and in the one that a slot says."""
+    token = {name: x[:, 0] if name in about.inputs else x for name, x in tensors.items()}
+    sequences = next(iter(token.values())).shape[0]
+    with torch.no_grad():
+        state = _empty_state(about, tensors, sequences)
+        about.module.step(**token, state=state, backend="triton")
+        about.module.step(**token, state=state, backend="triton", slots=torch.arange(sequences))
 
 
 def _empty_state(about: Profile, tensors: dict[str, Tensor], sequences: int) -> Any:

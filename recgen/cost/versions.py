@@ -111,7 +111,7 @@ def sample(operators: Sequence[str] = OPERATORS, targets: Sequence[str] = TARGET
         Job(path, mode, target, schedule, K=keys_at(profile(path), 64))
         for path in paths
         for target in targets
-        for mode, schedule in kernel_forms(profile(path))
+        for mode, schedule in [*kernel_forms(profile(path)), *([("step", "auto")] if profile(path).state else [])]
     ]
 
 

@@ -21,6 +21,7 @@ from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
 from .sizes import extent, feature_letter, launch_shapes, size_setup, sizes_read
+from .step import step_context
 from .total_module import totals_kept
 
 
@@ -35,10 +36,10 @@ def chunk_context(
     kernels, launches, helpers = kernel_contexts(plan, note, value, home, features, grouped)
     backward = launches[AHEAD:] if total else [_again(launches[0], states), *launches[AHEAD:]]
     given, computed = given_context(plan, tensors, extras, grouped)
-    recurrent, recurrent_launch = None, None
+    recurrent = None
     if not total:
-        recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[1], Layout(True), grouped)
-        helpers |= more
+        recurrent = recurrent_kernel(rec, plan.forward, launches[1], Layout(True), grouped)
+        helpers |= recurrent.helpers
     prologue, head_values = prologue_lines(plan.kernels, names[0])
     products = [
         t.name
@@ -47,6 +48,9 @@ def chunk_context(
     ]
 
     shapes = launch_shapes(spec, home, plan.given)
+    first = [f"H = {heads_text(grouped, states) if grouped else extent('H', tensors)}", *computed]
+    params = [f"{t.name} = {t.name}.float()" for t in spec.params]
+    head_lines = [*params, *size_setup(head_values, tensors, home, "H"), *prologue]
 
     def setup(passes: Sequence[Launch], schedule: str, late: Sequence[Node] = ()) -> list[str]:
         """What the launches of a pass refer to."""
@@ -59,12 +63,9 @@ def chunk_context(
             "products": f"products = _products(({', '.join(products)}{',' * (len(products) == 1)}))",
         }
         return [
-            f"H = {heads_text(grouped, states) if grouped else extent('H', tensors)}",
-            *computed,
+            *first,
             f"grid = _Grid({', '.join([*cut, *shapes.names])})",
-            *(f"{t.name} = {t.name}.float()" for t in spec.params),
-            *size_setup(head_values, tensors, home, "H"),
-            *prologue,
+            *head_lines,
             *size_setup(late, tensors, home, "H"),
             *sizes_read("\n".join(texts), shapes.key, ("batch", "T", "_", features), others),
         ]
@@ -77,12 +78,13 @@ def chunk_context(
         **_known(plan),
         "counts": repr(
             [c for c in ("H", "rows", "segments") if any(c in k.arguments for k in kernels)]
-            + ["numbers"]
+            + ["numbers"] + ["states"] * (not total)
         ),
         "kernel_helpers": helper_sources(helpers),
-        "recurrent": recurrent,
-        "recurrent_launch": recurrent_launch,
-        "launch_setup_recurrent": [] if total else setup([recurrent_launch], '"fused"'),
+        "recurrent": recurrent and recurrent.context,
+        "recurrent_launch": recurrent and recurrent.launch,
+        "launch_setup_recurrent": [] if total else setup([recurrent.launch], '"fused"'),
+        **(step_context(rec, recurrent, Layout(True), features, shapes, [*first, *head_lines]) if recurrent else {}),
         "forward_launches": launches[:AHEAD],
         "backward_launches": backward,
         "shape_dtypes": ", ".join(f"{w}.dtype" for w in shapes.inputs) + ("," if len(shapes.inputs) == 1 else ""),

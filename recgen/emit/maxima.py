@@ -44,6 +44,7 @@ def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
     return {
         "names": [t.name for t in tensors],
         "positions": positions,
+        "weighed_in_step": _weighed(positions, [t.name in grouped_inputs(spec) for t in every], 1),
         "weighed": _weighed(positions, [t.name in grouped_inputs(spec) for t in every]),
         "weight_lines": [*size_setup(nodes, tensors, first), *lines],
         "weights": list(({"log_decay": f"torch.zeros_like({results['log_weight']})"} | results).values()),
@@ -54,11 +55,12 @@ def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
     }
 
 
-def _weighed(positions: Sequence[int], grouped: Sequence[bool]) -> str:
+def _weighed(positions: Sequence[int], grouped: Sequence[bool], axis: int = 2) -> str:
     """The tensors at these positions with a value for every head."""
     if not any(grouped[k] for k in positions):
         return f"(tensors[k].to(dtype) for k in {positions})"
-    texts = [f'_repeated(tensors[{k}], sizes["H"])' if grouped[k] else f"tensors[{k}]" for k in positions]
+    places = f", axis={axis}" if axis != 2 else ""
+    texts = [f'_repeated(tensors[{k}], sizes["H"]{places})' if grouped[k] else f"tensors[{k}]" for k in positions]
     return f"(x.to(dtype) for x in ({', '.join(texts)}{',' * (len(texts) == 1)}))"
 
 

@@ -84,6 +84,8 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "feature_letter": feature_letter(rec),
         "feature_width": feature_width(rec),
         "extras": ", ".join(extras),
+        "step_passed": [*(f"{e}[:, None]" if e != "scale" and e != "position" else "position.detach().double()[:, None]"
+                          for e in extras if e != "scale"), "slots", *(["scale"] if rec.scaled else [])],
         "extras_in_step": ", ".join("position.detach().double()" if e == "position" else e for e in extras),
         "carried_names": [*states, *maximum, *position],
         "states": repr(

@@ -71,12 +71,32 @@ def ops_context(
         "backward_schema": _schema([*saved, *gradients, *config], types),
         "fake_arguments": _only_used([*forward, *config], " ".join(faked)),
         "output_shape": output,
+        **_step(spec, states, extras, value, output),
         "grouped": grouped,
         "repeat_lines": repeat_lines(grouped, heads),
         "hidden_shapes": hidden_shapes,
         "repeated": [k for k, name in enumerate(launched) if name in launched[:k]],
         "cast_positions": cast,
         "cast_names": listing((inputs[k] for k in cast), "and"),
+    }
+
+
+def _step(spec: Spec, states: Sequence[str], extras: Sequence[str], value: str, output: str) -> dict[str, Any]:
+    """The operator of one token, which writes the state after it where it is told to."""
+    inputs, params = ([t.name for t in group] for group in (spec.inputs, spec.params))
+    given = [e for e in extras if e != "scale"]
+    ends, scale = [f"{s}_end" for s in states], [e for e in extras if e == "scale"]
+    dense = [*inputs, *params, *given]
+    arguments = [*inputs, *params, *states, *ends, *given, "slots", *scale]
+    written = {end: f"Tensor({letter}!)" for end, letter in zip(ends, "abcdefgh", strict=False)}
+    schema = _schema(arguments, {"slots": "Tensor?", "scale": "float", **written}, "Tensor")
+    return {
+        "step_arguments": arguments,
+        "step_ends": ends,
+        "step_dense": dense,
+        "step_schema": schema,
+        "step_fake_arguments": _only_used(arguments, f"{value} {output}"),
+        "extras_list": list(extras),
     }
 
 
@@ -94,9 +114,9 @@ def cast_positions(spec: Spec) -> list[int]:
     return [k for k, t in enumerate(spec.inputs) if t.name not in held]
 
 
-def _schema(arguments: Iterable[str], types: Mapping[str, str]) -> list[str]:
+def _schema(arguments: Iterable[str], types: Mapping[str, str], result: str = "Tensor[]") -> list[str]:
     """The schema, in lines that follow each other."""
-    text = f"({', '.join(types.get(a, 'Tensor') + ' ' + a for a in arguments)}) -> Tensor[]"
+    text = f"({', '.join(types.get(a, 'Tensor') + ' ' + a for a in arguments)}) -> {result}"
     lines = textwrap.wrap(text, LINE, break_long_words=False, break_on_hyphens=False)
     return [*(f"{line} " for line in lines[:-1]), lines[-1]]
 

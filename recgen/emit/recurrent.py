@@ -1,9 +1,9 @@
-"""The recurrent kernel: the one-step recurrence on a tile of the state, in a loop over tokens."""
+"""The recurrent kernels: the one-step recurrence on a tile of the state, in a loop over tokens or once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import sympy
 
@@ -14,7 +14,7 @@ from recgen.algebra.operations import Leaf
 from recgen.algebra.program import Node, topological
 from recgen.algebra.recurrence import Recurrence, steady_update
 from recgen.algebra.widths import is_wide
-from recgen.plan.kernels import Kernel
+from recgen.plan.kernels import Kernel, Store
 from recgen.plan.order import Compute, statements
 
 from .groups import group_constants, head_row, place_lines
@@ -28,10 +28,24 @@ from .triton_lines import sizes_as_numbers
 from .triton_program import COLUMN, TritonText, broadcast, tile_axes
 
 
+@dataclass(frozen=True)
+class Recurrent:
+    """The kernel that goes token by token, the one that takes a single token, and the helpers that they call.
+
+    The latter's `again` is what it stores where there is no sequence.
+    """
+
+    context: KernelContext
+    launch: Launch
+    step: KernelContext
+    step_launch: Launch
+    helpers: set[str]
+
+
 def recurrent_kernel(
     rec: Recurrence, forward: Kernel, like: Launch, layout: Layout, grouped: Sequence[str]
-) -> tuple[KernelContext, Launch, set[str]]:
-    """The kernel, its launch (with the buffers of the chunk form's forward launch), and the helpers it calls.
+) -> Recurrent:
+    """The kernels, launched with the buffers of the chunk form's forward launch.
 
     grouped: the inputs that may have fewer heads.
     """
@@ -80,32 +94,43 @@ def recurrent_kernel(
         row, once = layout.row("sequence"), "v" not in rule.axes
         before.append(f"{rule.name} = {layout.load(f'{rule.name}_ptr', row, rule.axes, wide=True)}")
         after.append(layout.store(f"{rule.name}_end_ptr", row, rule.axes, rule.name, once))
-    for store in forward.stores:
-        pointers.append(store.name)
-        axis = [a for a in store.node.axes if a != "t"]
-        if axis:
-            place, mask = f"at * {layout.widths['v']} + {COLUMN[axis[0]]}", f"{COLUMN[axis[0]]}_valid"
-        else:
-            place, mask = "at", "tile == 0"
-        inside.append(
-            f"tl.store({store.name}_ptr + {place}, {store.name}.to({store.name}_ptr.dtype.element_ty), mask={mask})"
-        )
-    pointers += [f"{rule.name}_end" for rule in rec.states]
     used = {a for m in moving for a in m.args} | set(nodes.values())
     scalars = [names[n] for n in own if is_scalar(n) and n in used]
-    arguments = [
-        *(f"{p}_ptr" for p in pointers),
-        "offsets_ptr",
-        *scalars,
-        *layout.counts,
-        *(f"{c}: tl.constexpr" for c in (*layout.constants, *(f"{n}_group" for n in shared))),
-    ]
     before = [*place_lines(shared), *before]
-    context = KernelContext("_recurrent_forward", "", "v", False, arguments, before, inside, after, False)
-    passed = [host_value(s) for s in scalars]
-    constants = group_constants(shared) + ", chunked=False" * (not rec.scans)
-    launch = replace(like, name="_recurrent_forward", pointers=pointers, scalars=passed, constants=constants)
-    return context, launch, helpers | text.helpers
+
+    def kernel(
+        name: str, stores: Sequence[Store], tables: Sequence[str], constants: str
+    ) -> tuple[KernelContext, Launch]:
+        everything = [*pointers, *(s.name for s in stores), *(f"{rule.name}_end" for rule in rec.states)]
+        arguments = [
+            *(f"{p}_ptr" for p in everything),
+            *tables,
+            *scalars,
+            *layout.counts,
+            *(f"{c}: tl.constexpr" for c in (*layout.constants, *(f"{n}_group" for n in shared))),
+        ]
+        lines = [*inside, *(_stored(s, layout, s.name) for s in stores)]
+        context = KernelContext(name, "", "v", False, arguments, before, lines, after, False)
+        passed = [host_value(s) for s in scalars]
+        return context, replace(like, name=name, pointers=everything, scalars=passed, constants=constants)
+
+    groups, output = group_constants(shared), [s for s in forward.stores if s.kind == "output"]
+    chunked = ", chunked=False" * (not rec.scans)
+    context, launch = kernel("_recurrent_forward", forward.stores, ["offsets_ptr"], groups + chunked)
+    step, step_launch = kernel("_step_forward", output, ["slots_ptr", "states"], groups)
+    step_launch = replace(step_launch, buffers=[b for b in like.buffers if b.startswith(f"{output[0].name} = ")])
+    step.again.append(_stored(output[0], layout, "0.0"))
+    return Recurrent(context, launch, step, step_launch, helpers | text.helpers)
+
+
+def _stored(store: Store, layout: Layout, value: str) -> str:
+    axis = [a for a in store.node.axes if a != "t"]
+    if axis:
+        place, mask = f"at * {layout.widths['v']} + {COLUMN[axis[0]]}", f"{COLUMN[axis[0]]}_valid"
+    else:
+        place, mask = "at", "tile == 0"
+    converted = value if value == "0.0" else f"{value}.to({store.name}_ptr.dtype.element_ty)"
+    return f"tl.store({store.name}_ptr + {place}, {converted}, mask={mask})"
 
 
 def _padded(text: TritonText, node: Node, value: str) -> str:

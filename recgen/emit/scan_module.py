@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from recgen.algebra.program import Node
@@ -19,6 +20,7 @@ from .notes import Note
 from .recurrent import recurrent_kernel
 from .scan_kernels import scan_kernels
 from .sizes import Shapes, feature_letter, launch_shapes, size_setup, sizes_read
+from .step import step_context
 from .torch_program import is_scalar
 from .torch_scan import ScanWriter, segment_backward, segment_forward
 from .triton_program import broadcast
@@ -36,20 +38,17 @@ def scan_context(
     grouped, heads = grouped_inputs(spec), ["H"] if Layout.of(rec).heads else []
     state = rec.states[0].name
     kernels, launches, helpers = scan_kernels(plan, layout, note, grouped)
-    recurrent, recurrent_launch, more = recurrent_kernel(rec, plan.forward, launches[1], layout, grouped)
     prologue, head_values = prologue_lines((*plan.alone, plan.forward, *plan.backward), tensors[0].name)
     epilogue, late = epilogue_lines(plan, tensors[0].name, grouped)
     backward = plan.backward[0]
     given, computed = given_context(plan, tensors, extras, grouped)
     shapes, features = _shapes_of(spec, layout, state, plan.given), feature_letter(rec)
-    setup = [
-        *(f"H = {state}.shape[1]" for _ in heads),
-        *computed,
-        f"grid = _Grid({', '.join(['SIZE', 'offsets', f'{state}.shape[0]', *heads, *shapes.names])})",
-        *(f"{t.name} = {t.name}.float()" for t in spec.params),
-        *size_setup([n for n in head_values if not is_scalar(n)], tensors, state, *heads),
-        *prologue,
-    ]
+    first = [*(f"H = {state}.shape[1]" for _ in heads), *computed]
+    params = [f"{t.name} = {t.name}.float()" for t in spec.params]
+    uniform = size_setup([n for n in head_values if not is_scalar(n)], tensors, state, *heads)
+    head_lines = [*params, *uniform, *prologue]
+    grid = f"grid = _Grid({', '.join(['SIZE', 'offsets', f'{state}.shape[0]', *heads, *shapes.names])})"
+    setup = [*first, grid, *head_lines]
     buffers = [f"{s.name} = {_buffer(s, layout, features, value, state, grouped)}" for s in backward.stores]
     passed = {"rows": "rows", "slots": "grid.chunks", "first_slot": "first_slot"}
     numbers = [
@@ -57,6 +56,7 @@ def scan_context(
         for kernel, launch in zip(kernels[2:], launches[2:], strict=True)
     ]
     output = f"o = {_buffer(plan.forward.stores[0], layout, features, value, state, grouped)}"
+    recurrent = recurrent_kernel(rec, plan.forward, replace(launches[1], buffers=[output]), layout, grouped)
     letters = ("batch", "T", "_", features) if layout.heads else ("batch", "T", "CHANNELS")
     others = {"rows": "rows = batch * T", **({"V": f"V = {shapes.value}"} if layout.heads else {})}
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, state, *heads)
@@ -69,10 +69,13 @@ def scan_context(
     whole = f"max(1, {tensors[0].name}.shape[1])"
     return {
         "kernels": kernels,
-        "counts": repr([c for c in ("H", "rows", "slots", "first_slot") if any(c in k.arguments for k in kernels)]),
-        "kernel_helpers": helper_sources(helpers | more),
-        "recurrent": recurrent,
-        "recurrent_launch": recurrent_launch,
+        "counts": repr(
+            [c for c in ("H", "rows", "slots", "first_slot") if any(c in k.arguments for k in kernels)] + ["states"]
+        ),
+        "kernel_helpers": helper_sources(helpers | recurrent.helpers),
+        "recurrent": recurrent.context,
+        "recurrent_launch": recurrent.launch,
+        **step_context(rec, recurrent, layout, features, shapes, [*first, *head_lines]),
         "launches": launches,
         "kept": [],
         "edges": max(len(k.edges) for k in (plan.alone[1], backward)),

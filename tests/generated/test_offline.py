@@ -29,7 +29,7 @@ WORKERS = 2
 TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
 WIDTHS = (64, 128, 256)
 DTYPES = ("float32", "bfloat16")
-MODES = {name: ("chunk", "recurrent") if name in CARRYING else ("chunk",) for name in NAMES}  # those with kernels
+MODES = {name: ("chunk", "recurrent", "step") if name in CARRYING else ("chunk",) for name in NAMES}
 SHARED = {"sm_80": 166912, "sm_90": 232448, "sm_100": 232448, "gfx942": 65536}
 USUAL = {"B": 2, "T": 100, "H": 3, "K": 64, "V": 64}
 SMALL = {"B": 2, "T": 5, "H": 3, "K": 16, "V": 16}
@@ -127,7 +127,8 @@ def test_head_sizes_64_128_256_compile(results: list[Result], name: str, target:
         forward = f"_{result['mode']}_forward"
         sums = set() if name in CARRYING else {"_chunk_sums", "_add_up"}
         assert {forward} | sums <= names, f"{label(result)}: launched {sorted(names)}"
-        assert names & {"_chunk_backward_value", "_chunk_backward_writes"}, f"{label(result)}: launched {sorted(names)}"
+        backward = names & {"_chunk_backward_value", "_chunk_backward_writes"}
+        assert bool(backward) == (result["mode"] != "step"), f"{label(result)}: launched {sorted(names)}"
         for kernel in result["kernels"]:
             assert kernel["launches"] >= 1
             assert kernel["shared"] <= SHARED[target], f"{label(result)} {kernel['name']}: {kernel['shared']}"

@@ -17,8 +17,9 @@ OPERATORS = ("full_gate", "mamba", "hgrn", "rg_lru", "rwkv4")
 MATRIX = ((3, 64, 64), (1, 1, 17), (2, 256, 40))
 VECTOR = ((1, 1, 64), (1, 1, 1), (1, 1, 1000))  # V is the width of the channels
 WIDTHS = ("first width", "second width", "third width")
-MODES = ("chunk", "recurrent")
-KERNELS = {"_scan_ends", "_hand_over", "_scan_forward", "_scan_ends_backward", "_scan_backward", "_recurrent_forward"}
+MODES = ("chunk", "recurrent", "step")
+KERNELS = {"_scan_ends", "_hand_over", "_scan_forward", "_scan_ends_backward", "_scan_backward", "_recurrent_forward",
+           "_step_forward"}
 
 
 def jobs() -> list[Asked]:
