@@ -1,4 +1,4 @@
-"""One arrangement for the whole suite.
+"""The arrangements for the whole suite.
 
 Triton reads TRITON_INTERPRET when it is imported, so it is set here, before anything imports torch or Triton: every
 kernel that a test launches runs in Triton's interpreter, on CPU tensors. Compiling kernels for real targets needs a
@@ -6,8 +6,11 @@ process without it: `recgen.cost.compile` runs in processes of its own.
 """
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 if "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") != "1":
@@ -25,3 +28,17 @@ MARKERS = {
 def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shortcuts() -> Iterator[Any]:
+    """Those of tests/interpreter.py, taken for the whole session where there is Triton."""
+    if importlib.util.find_spec("triton") is None:
+        yield None
+        return
+    from tests.interpreter import Shortcuts
+
+    taken = Shortcuts()
+    taken.take()
+    yield taken
+    taken.give_up()

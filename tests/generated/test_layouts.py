@@ -43,21 +43,22 @@ def every_second_entry(x: Tensor) -> Tensor:
 LAYOUTS: tuple[Callable[[Tensor], Tensor], ...] = (transposed, every_second, reversed_axes, every_second_entry)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
 @over(REPRESENTATIVES)
-def test_any_layout_gives_the_bits_of_contiguous_copies(name: str, form: Form, layout: Callable) -> None:
+def test_any_layout_gives_the_bits_of_contiguous_copies(name: str, form: Form) -> None:
     module = emitted(name)
-    values = draw(module, B=2, T=9, H=2, K=8, V=8)
+    values = draw(module, B=2, T=5, H=2, K=8, V=8)
     state = draw_state(module, values)
-    laid_out = {n: layout(x) for n, x in values.items()}
-    found = run(module, form, laid_out, {n: reversed_axes(x) for n, x in state.items()})
-    assert_same_bits(found, run(module, form, values, state))
+    expected = run(module, form, values, state)
+    for layout in LAYOUTS:
+        laid_out = {n: layout(x) for n, x in values.items()}
+        found = run(module, form, laid_out, {n: reversed_axes(x) for n, x in state.items()})
+        assert_same_bits(found, expected, note=layout.__name__)
 
 
 @over(REPRESENTATIVES)
 def test_slices_of_one_fused_projection(name: str, form: Form) -> None:
     module = emitted(name)
-    values = draw(module, B=2, T=9, H=2, K=8, V=8)
+    values = draw(module, B=2, T=5, H=2, K=8, V=8)
     projected = [n for n in module.INPUTS if values[n].dim() == 4]
     fused = torch.cat([values[n] for n in projected], -1)
     widths = [values[n].shape[-1] for n in projected]
@@ -70,7 +71,7 @@ def test_slices_of_one_fused_projection(name: str, form: Form) -> None:
 def test_expanded_inputs(name: str, form: Form, axis: int) -> None:
     """Stride 0 over the batch, the time, or the heads."""
     module = emitted(name)
-    values = draw(module, B=2, T=9, H=2, K=8, V=8)
+    values = draw(module, B=2, T=5, H=2, K=8, V=8)
     expanded: Values = {n: x.narrow(axis, 0, 1).expand(x.shape) if x.dim() >= 3 else x for n, x in values.items()}
     copies = {n: guarded(x) for n, x in expanded.items()}
     assert_same_bits(run(module, form, expanded), run(module, form, copies))
@@ -80,7 +81,7 @@ def test_expanded_inputs(name: str, form: Form, axis: int) -> None:
 def test_expanded_and_strided_output_gradients(name: str, form: Form) -> None:
     """o.sum() sends back one number with strides 0; a transposed view sends back a transposed gradient."""
     module = emitted(name)
-    values = draw(module, B=2, T=9, H=2, K=8, V=8)
+    values = draw(module, B=2, T=5, H=2, K=8, V=8)
     state = draw_state(module, values)
 
     def gradients(cotangent: Callable[[Tensor], Tensor]) -> Values:

@@ -1,4 +1,4 @@
-"""Modes of torch, and what is done with any layer: determinism, no gradients, copies, pickles, state dicts."""
+"""Modes of torch, and what is done with any layer: no gradients, copies, pickles, state dicts."""
 from __future__ import annotations
 
 import copy
@@ -16,26 +16,13 @@ from tests.generated.catalogue import (
     FORMS,
     NAIVE,
     OPERATORS,
-    REPRESENTATIVES,
     Form,
     axes,
     each_form,
     emitted,
-    over,
     profile,
 )
-from tests.generated.inputs import draw, draw_state
-from tests.generated.support import assert_same_bits, run
-
-
-@over(REPRESENTATIVES)
-def test_deterministic_algorithms_give_equal_bits(name: str, form: Form) -> None:
-    """Errors are on in all these tests (see conftest.py): an operation that torch cannot make deterministic raises."""
-    assert torch.are_deterministic_algorithms_enabled()
-    module = emitted(name)
-    values = draw(module, T=37, H=1, K=8, V=8)
-    state = draw_state(module, values)
-    assert_same_bits(run(module, form, values, state), run(module, form, values, state))
+from tests.generated.inputs import draw
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])

@@ -23,20 +23,19 @@ from tests.generated.equations import cancelling_terms
 from tests.generated.inputs import draw, draw_state, without_decay
 from tests.generated.support import assert_matches, call, cotangents, run, truth
 
-NARROW = (1, 2, 4, 8, 16)
+NARROW = ((1, 1), (1, 16), (16, 1), (2, 2), (2, 16), (4, 8), (8, 4), (16, 2), (16, 16))
 
 
 @pytest.mark.parametrize("T", [1, 2, 3, 8, 15])
 @pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_narrow_heads_and_short_sequences_in_torch(name: str, T: int) -> None:
     module = emitted(name)
-    for K in NARROW:
-        for V in NARROW:
-            values = draw(module, T=T, H=1, K=K, V=V, seed=K * 17 + V)
-            expected = truth(module, values)
-            terms = cancelling_terms(name, values, cotangents(expected)["o"])
-            for form in TORCH_FORMS:
-                assert_matches(run(module, form, values), expected, terms=terms, note=f"{form} K={K} V={V}")
+    for K, V in NARROW:
+        values = draw(module, T=T, H=1, K=K, V=V, seed=K * 17 + V)
+        expected = truth(module, values)
+        terms = cancelling_terms(name, values, cotangents(expected)["o"])
+        for form in TORCH_FORMS:
+            assert_matches(run(module, form, values), expected, terms=terms, note=f"{form} K={K} V={V}")
 
 
 @pytest.mark.interpreter
@@ -45,7 +44,7 @@ def test_narrow_heads_and_short_sequences_in_torch(name: str, T: int) -> None:
 def test_narrow_heads_and_short_sequences_in_triton(name: str, sizes: tuple[int, int]) -> None:
     """Right, or refused with the smallest size that works."""
     module = emitted(name)
-    for T in (1, 2, 3, 8, 15):
+    for T in (1, 2, 15):
         values = draw(module, T=T, H=1, K=sizes[0], V=sizes[1])
         expected = truth(module, values)
         terms = cancelling_terms(name, values, cotangents(expected)["o"])
@@ -63,7 +62,7 @@ def test_narrow_heads_and_short_sequences_in_triton(name: str, sizes: tuple[int,
 @pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_widths_that_are_no_powers_of_two(name: str, form: Form, sizes: tuple[int, int]) -> None:
     module = emitted(name)
-    values = draw(module, T=37, H=2, K=sizes[0], V=sizes[1])
+    values = draw(module, T=37, H=1 if form.interpreted else 2, K=sizes[0], V=sizes[1])
     state = draw_state(module, values)
     assert_matches(run(module, form, values, state), truth(module, values, state))
 
@@ -132,18 +131,20 @@ def test_a_sum_of_5000_ones_in_16_bits(name: str, form: Form, dtype: torch.dtype
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("name", ["linear_attention", "learned_decay", *GATES])
-def test_5000_steps_of_ones_in_16_bits(name: str, dtype: torch.dtype) -> None:
+def test_steps_of_ones_in_16_bits(name: str, dtype: torch.dtype) -> None:
+    """From a state that holds 2000 of them, on to where float16 has no room for one more, nor had bfloat16 before."""
     module = emitted(name)
     values = {n: torch.ones_like(x) for n, x in draw(module, T=1, H=1, K=1, V=1, dtype=dtype).items()}
     values = without_decay(module, values)
     token = {n: x[:, 0] if n in module.INPUTS else x for n, x in values.items()}
-    state = module.State(*(torch.zeros_like(x) for x in draw_state(module, values).values()))
+    one = 2.0 if name == "linear_attention" else 1.0
+    state = module.State(*(torch.full_like(x, 2000 * one) for x in draw_state(module, values).values()))
     with torch.no_grad():
-        for _ in range(5000):
+        for _ in range(100):
             o, state = module.step(**token, state=state)
-    assert state.S.dtype == torch.float32
+    assert all(x.dtype == torch.float32 and x.item() == 2100 * one for x in state)
     assert o.dtype == dtype
-    assert o.item() == torch.tensor(1.0 if name == "linear_attention" else 5000.0, dtype=dtype).item()
+    assert o.item() == torch.tensor(1.0 if name == "linear_attention" else 2100.0, dtype=dtype).item()
 
 
 @pytest.mark.interpreter

@@ -7,7 +7,7 @@ import torch
 
 from tests.generated.catalogue import NAIVE, Form
 from tests.generated.inputs import Values
-from tests.generated.support import call, in_float64, leaves_of, part, results
+from tests.generated.support import call, in_float64, leaves_of, part, remembered, results
 
 
 def split_run(module: ModuleType, first: Form, second: Form, values: Values, state: Values, cut: int) -> Values:
@@ -19,6 +19,7 @@ def split_run(module: ModuleType, first: Form, second: Form, values: Values, sta
     return results(outputs, {**leaves, **start})
 
 
+@remembered
 def separately(module: ModuleType, values: Values, state: Values, offsets: tuple[int, ...]) -> Values:
     """`naive` in float64, document by document."""
     leaves, start = leaves_of(in_float64(values)), leaves_of(in_float64(state))
