@@ -1,4 +1,4 @@
-"""Faults that kernels are known for, in both schedules and on packed documents: three segments, and all that is short."""
+"""Faults that kernels are known for, in both schedules and on packed documents: three segments, and short ones."""
 from __future__ import annotations
 
 from collections.abc import Callable
