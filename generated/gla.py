@@ -110,7 +110,18 @@ def _naive(q, k, v, g, scale, S):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The chunkwise form in torch, all chunks at once: [batch, heads, chunks, …]. Only the hand-over of the state is a loop.
+# The chunkwise form in torch, all chunks of a segment of time at once: [batch, heads, chunks, …].
+
+# Numbers in one value of a segment of time: few on a CPU, so that those in use are in its cache.
+NUMBERS, NUMBERS_ELSEWHERE = 2**17, 2**24
+
+
+def _segments(T, size, state):
+    """Slices of time, of whole chunks: as many as keep a value of all pairs of rows within bounds."""
+    numbers = size * state.shape[0] * state.shape[1] * max(size, *state.shape[2:])
+    most = NUMBERS if state.device.type == "cpu" else NUMBERS_ELSEWHERE
+    rows = size * max(1, most // max(1, numbers))
+    return [slice(t, min(t + rows, T)) for t in range(0, max(T, 1), rows)]
 
 
 def _rows(x, size):
@@ -160,8 +171,8 @@ def _siblings(size, half, like):
     return (block[:, None] % 2 == 1) & (block[:, None] == block[None, :] + 1)
 
 
-def _chunk_forward_torch(q, k, v, g, scale, S, size):
-    """The output and the final state."""
+def _segment_forward(q, k, v, g, scale, S, size):
+    """The output of a segment of time and the state after it."""
     T = q.shape[1]
     log_decay = _rows(F.logsigmoid(g) / 16, size)
     total = log_decay.sum(-2)  # total[m] = Σ_t ℓ[t,m]
@@ -197,8 +208,22 @@ def _chunk_forward_torch(q, k, v, g, scale, S, size):
     return _unrows(y, T), S_end
 
 
-def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
-    """The gradients of the inputs, parameters and initial state, given those of the output and the final state."""
+def _segment_end(k, v, g, S, size):
+    """The state after a segment of time."""
+    log_decay = _rows(F.logsigmoid(g) / 16, size)
+    total = log_decay.sum(-2)  # total[m] = Σ_t ℓ[t,m]
+    chunk_decay = torch.exp(total)
+    key = _rows(k, size)
+    suffix = _later(log_decay, size, dim=-2)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
+    decay_to_end = torch.exp(suffix)
+    key_decayed = key * decay_to_end
+    value = _rows(v, size)
+    _, S_end = _scan(S, chunk_decay[..., :, None], key_decayed.mT @ value, dim=-3)
+    return S_end
+
+
+def _segment_backward(q, k, v, g, scale, S, d_o, d_S, size):
+    """The gradients of a segment's inputs, of the parameters and of the state before it."""
     T = q.shape[1]
     log_decay = _rows(F.logsigmoid(g) / 16, size)
     total = log_decay.sum(-2)  # total[m] = Σ_t ℓ[t,m]
@@ -282,6 +307,34 @@ def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, size):
     d_value = key_decayed @ d_S + self_score[..., :, None] * d_o_rows + scores_all.mT @ d_o_rows
     d_v = _unrows(d_value, T)
     return d_q, d_k, d_v, d_g, d_S_start
+
+
+def _chunk_forward_torch(q, k, v, g, scale, S, o, size):
+    """Writes the output to `o`; the final state."""
+    for part in _segments(q.shape[1], size, S):
+        o[:, part], S = _segment_forward(q[:, part], k[:, part], v[:, part], g[:, part], scale, S, size)
+    return S
+
+
+def _chunk_backward_torch(q, k, v, g, scale, S, d_o, d_S, d_q, d_k, d_v, d_g, size):
+    """Writes the gradients of the inputs to `d_q`, `d_k`, `d_v`, `d_g`; those of the initial state.
+
+    Of the forward pass it keeps the state before every segment, and computes the states of one segment again at a time.
+    """
+    segments = _segments(q.shape[1], size, S)
+    starts = [S]
+    for part in segments[:-1]:
+        S = _segment_end(k[:, part], v[:, part], g[:, part], S, size)
+        starts.append(S)
+    for part, S in zip(reversed(segments), reversed(starts), strict=True):
+        d_q_part, d_k_part, d_v_part, d_g_part, d_S = _segment_backward(
+            q[:, part], k[:, part], v[:, part], g[:, part], scale, S, d_o[:, part], d_S, size
+        )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
+        d_g[:, part] = _per_group(d_g_part, d_g[:, part])
+    return d_S
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1702,10 +1755,9 @@ def _forward_torch(q, k, v, g, S, offsets, scale, mode, size):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
         rows = _chunk_rows(mode, size, part)
         if mode == "recurrent":
-            results = _naive(*inputs, scale, S[sequence])
+            o[:, part], S_end[sequence] = _naive(*inputs, scale, S[sequence])
         else:
-            results = _chunk_forward_torch(*inputs, scale, S[sequence], rows)
-        o[:, part], S_end[sequence] = results
+            S_end[sequence] = _chunk_forward_torch(*inputs, scale, S[sequence], o[:, part], rows)
     return [o, S_end]
 
 
@@ -1740,13 +1792,9 @@ def _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_q_part, d_k_part, d_v_part, d_g_part, d_S_start[sequence] = _chunk_backward_torch(
-            *inputs, scale, S[sequence], *after, rows
+        d_S_start[sequence] = _chunk_backward_torch(
+            *inputs, scale, S[sequence], *after, d_q[:, part], d_k[:, part], d_v[:, part], d_g[:, part], rows
         )
-        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
-        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
-        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
-        d_g[:, part] = _per_group(d_g_part, d_g[:, part])
     return [d_q, d_k, d_v, d_g, d_S_start]
 
 

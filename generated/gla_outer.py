@@ -117,7 +117,18 @@ def _naive(q, k, v, g, r, scale, S):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The chunkwise form in torch, all chunks at once: [batch, heads, chunks, …]. Only the hand-over of the state is a loop.
+# The chunkwise form in torch, all chunks of a segment of time at once: [batch, heads, chunks, …].
+
+# Numbers in one value of a segment of time: few on a CPU, so that those in use are in its cache.
+NUMBERS, NUMBERS_ELSEWHERE = 2**17, 2**24
+
+
+def _segments(T, size, state):
+    """Slices of time, of whole chunks: as many as keep a value of all pairs of rows within bounds."""
+    numbers = size * state.shape[0] * state.shape[1] * max(size, *state.shape[2:])
+    most = NUMBERS if state.device.type == "cpu" else NUMBERS_ELSEWHERE
+    rows = size * max(1, most // max(1, numbers))
+    return [slice(t, min(t + rows, T)) for t in range(0, max(T, 1), rows)]
 
 
 def _rows(x, size):
@@ -167,8 +178,8 @@ def _siblings(size, half, like):
     return (block[:, None] % 2 == 1) & (block[:, None] == block[None, :] + 1)
 
 
-def _chunk_forward_torch(q, k, v, g, r, scale, S, size):
-    """The output and the final state."""
+def _segment_forward(q, k, v, g, r, scale, S, size):
+    """The output of a segment of time and the state after it."""
     T = q.shape[1]
     log_decay_key = _rows(F.logsigmoid(g) / 16, size)
     total = log_decay_key.sum(-2)  # total[m] = Σ_t ℓ_key[t,m]
@@ -218,8 +229,27 @@ def _chunk_forward_torch(q, k, v, g, r, scale, S, size):
     return _unrows(y, T), S_end
 
 
-def _chunk_backward_torch(q, k, v, g, r, scale, S, d_o, d_S, size):
-    """The gradients of the inputs, parameters and initial state, given those of the output and the final state."""
+def _segment_end(k, v, g, r, S, size):
+    """The state after a segment of time."""
+    log_decay_key = _rows(F.logsigmoid(g) / 16, size)
+    total = log_decay_key.sum(-2)  # total[m] = Σ_t ℓ_key[t,m]
+    log_decay_value = _rows(F.logsigmoid(r) / 16, size)
+    total_2 = log_decay_value.sum(-2)  # total_2[c] = Σ_t ℓ_value[t,c]
+    chunk_decay = torch.exp(total[..., :, None] + total_2[..., None, :])
+    key = _rows(k, size)
+    suffix = _later(log_decay_key, size, dim=-2)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
+    decay_to_end = torch.exp(suffix)
+    key_decayed = key * decay_to_end
+    value = _rows(v, size)
+    suffix_2 = _later(log_decay_value, size, dim=-2)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
+    decay_to_end_2 = torch.exp(suffix_2)
+    value_decayed = value * decay_to_end_2
+    _, S_end = _scan(S, chunk_decay, key_decayed.mT @ value_decayed, dim=-3)
+    return S_end
+
+
+def _segment_backward(q, k, v, g, r, scale, S, d_o, d_S, size):
+    """The gradients of a segment's inputs, of the parameters and of the state before it."""
     T = q.shape[1]
     log_decay_key = _rows(F.logsigmoid(g) / 16, size)
     total = log_decay_key.sum(-2)  # total[m] = Σ_t ℓ_key[t,m]
@@ -354,6 +384,35 @@ def _chunk_backward_torch(q, k, v, g, r, scale, S, d_o, d_S, size):
     )
     d_r = _unrows(d_log_decay_value, T) * torch.sigmoid(-r) / 16
     return d_q, d_k, d_v, d_g, d_r, d_S_start
+
+
+def _chunk_forward_torch(q, k, v, g, r, scale, S, o, size):
+    """Writes the output to `o`; the final state."""
+    for part in _segments(q.shape[1], size, S):
+        o[:, part], S = _segment_forward(q[:, part], k[:, part], v[:, part], g[:, part], r[:, part], scale, S, size)
+    return S
+
+
+def _chunk_backward_torch(q, k, v, g, r, scale, S, d_o, d_S, d_q, d_k, d_v, d_g, d_r, size):
+    """Writes the gradients of the inputs to `d_q`, `d_k`, `d_v`, `d_g`, `d_r`; those of the initial state.
+
+    Of the forward pass it keeps the state before every segment, and computes the states of one segment again at a time.
+    """
+    segments = _segments(q.shape[1], size, S)
+    starts = [S]
+    for part in segments[:-1]:
+        S = _segment_end(k[:, part], v[:, part], g[:, part], r[:, part], S, size)
+        starts.append(S)
+    for part, S in zip(reversed(segments), reversed(starts), strict=True):
+        d_q_part, d_k_part, d_v_part, d_g_part, d_r_part, d_S = _segment_backward(
+            q[:, part], k[:, part], v[:, part], g[:, part], r[:, part], scale, S, d_o[:, part], d_S, size
+        )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
+        d_g[:, part] = _per_group(d_g_part, d_g[:, part])
+        d_r[:, part] = _per_group(d_r_part, d_r[:, part])
+    return d_S
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -2302,10 +2361,9 @@ def _forward_torch(q, k, v, g, r, S, offsets, scale, mode, size):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part], r[:, part]))
         rows = _chunk_rows(mode, size, part)
         if mode == "recurrent":
-            results = _naive(*inputs, scale, S[sequence])
+            o[:, part], S_end[sequence] = _naive(*inputs, scale, S[sequence])
         else:
-            results = _chunk_forward_torch(*inputs, scale, S[sequence], rows)
-        o[:, part], S_end[sequence] = results
+            S_end[sequence] = _chunk_forward_torch(*inputs, scale, S[sequence], o[:, part], rows)
     return [o, S_end]
 
 
@@ -2341,14 +2399,18 @@ def _backward_torch(q, k, v, g, r, S, offsets, d_o, d_S, scale, mode, size):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part], r[:, part]))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_q_part, d_k_part, d_v_part, d_g_part, d_r_part, d_S_start[sequence] = _chunk_backward_torch(
-            *inputs, scale, S[sequence], *after, rows
+        d_S_start[sequence] = _chunk_backward_torch(
+            *inputs,
+            scale,
+            S[sequence],
+            *after,
+            d_q[:, part],
+            d_k[:, part],
+            d_v[:, part],
+            d_g[:, part],
+            d_r[:, part],
+            rows,
         )
-        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
-        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
-        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
-        d_g[:, part] = _per_group(d_g_part, d_g[:, part])
-        d_r[:, part] = _per_group(d_r_part, d_r[:, part])
     return [d_q, d_k, d_v, d_g, d_r, d_S_start]
 
 

@@ -105,7 +105,18 @@ def _naive(q, k, v, scale, S, z):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The chunkwise form in torch, all chunks at once: [batch, heads, chunks, …]. Only the hand-over of the state is a loop.
+# The chunkwise form in torch, all chunks of a segment of time at once: [batch, heads, chunks, …].
+
+# Numbers in one value of a segment of time: few on a CPU, so that those in use are in its cache.
+NUMBERS, NUMBERS_ELSEWHERE = 2**17, 2**24
+
+
+def _segments(T, size, state):
+    """Slices of time, of whole chunks: as many as keep a value of all pairs of rows within bounds."""
+    numbers = size * state.shape[0] * state.shape[1] * max(size, *state.shape[2:])
+    most = NUMBERS if state.device.type == "cpu" else NUMBERS_ELSEWHERE
+    rows = size * max(1, most // max(1, numbers))
+    return [slice(t, min(t + rows, T)) for t in range(0, max(T, 1), rows)]
 
 
 def _rows(x, size):
@@ -131,8 +142,8 @@ def _scan(state, write, dim, reverse=False):
     return starts, state
 
 
-def _chunk_forward_torch(q, k, v, scale, S, z, size):
-    """The output and the final state."""
+def _segment_forward(q, k, v, scale, S, z, size):
+    """The output of a segment of time and the state after it."""
     T = q.shape[1]
     key = _rows(torch.exp(k.clamp(max=0)) + torch.relu(k), size)
     value = _rows(v, size)
@@ -147,8 +158,17 @@ def _chunk_forward_torch(q, k, v, scale, S, z, size):
     return _unrows(o, T), S_end, z_end
 
 
-def _chunk_backward_torch(q, k, v, scale, S, z, d_o, d_S, d_z, size):
-    """The gradients of the inputs, parameters and initial state, given those of the output and the final state."""
+def _segment_end(k, v, S, z, size):
+    """The state after a segment of time."""
+    key = _rows(torch.exp(k.clamp(max=0)) + torch.relu(k), size)
+    value = _rows(v, size)
+    _, S_end = _scan(S, key.mT @ value, dim=-3)
+    _, z_end = _scan(z, key.sum(-2), dim=-2)
+    return S_end, z_end
+
+
+def _segment_backward(q, k, v, scale, S, z, d_o, d_S, d_z, size):
+    """The gradients of a segment's inputs, of the parameters and of the state before it."""
     T = q.shape[1]
     key = _rows(torch.exp(k.clamp(max=0)) + torch.relu(k), size)
     value = _rows(v, size)
@@ -178,6 +198,33 @@ def _chunk_backward_torch(q, k, v, scale, S, z, d_o, d_S, d_z, size):
     d_value = key @ d_S + scores.mT @ d_y  # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
     d_v = _unrows(d_value, T)
     return d_q, d_k, d_v, d_S_start, d_z_start
+
+
+def _chunk_forward_torch(q, k, v, scale, S, z, o, size):
+    """Writes the output to `o`; the final state."""
+    for part in _segments(q.shape[1], size, S):
+        o[:, part], S, z = _segment_forward(q[:, part], k[:, part], v[:, part], scale, S, z, size)
+    return S, z
+
+
+def _chunk_backward_torch(q, k, v, scale, S, z, d_o, d_S, d_z, d_q, d_k, d_v, size):
+    """Writes the gradients of the inputs to `d_q`, `d_k`, `d_v`; those of the initial state.
+
+    Of the forward pass it keeps the state before every segment, and computes the states of one segment again at a time.
+    """
+    segments = _segments(q.shape[1], size, S)
+    starts = [(S, z)]
+    for part in segments[:-1]:
+        S, z = _segment_end(k[:, part], v[:, part], S, z, size)
+        starts.append((S, z))
+    for part, (S, z) in zip(reversed(segments), reversed(starts), strict=True):
+        d_q_part, d_k_part, d_v_part, d_S, d_z = _segment_backward(
+            q[:, part], k[:, part], v[:, part], scale, S, z, d_o[:, part], d_S, d_z, size
+        )
+        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
+        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
+        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
+    return d_S, d_z
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1458,10 +1505,11 @@ def _forward_torch(q, k, v, S, z, offsets, scale, mode, size):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
         rows = _chunk_rows(mode, size, part)
         if mode == "recurrent":
-            results = _naive(*inputs, scale, S[sequence], z[sequence])
+            o[:, part], S_end[sequence], z_end[sequence] = _naive(*inputs, scale, S[sequence], z[sequence])
         else:
-            results = _chunk_forward_torch(*inputs, scale, S[sequence], z[sequence], rows)
-        o[:, part], S_end[sequence], z_end[sequence] = results
+            S_end[sequence], z_end[sequence] = _chunk_forward_torch(
+                *inputs, scale, S[sequence], z[sequence], o[:, part], rows
+            )
     return [o, S_end, z_end]
 
 
@@ -1499,12 +1547,9 @@ def _backward_torch(q, k, v, S, z, offsets, d_o, d_S, d_z, scale, mode, size):
         inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
         after = d_o[:, part].to(S.dtype), d_S[sequence], d_z[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_q_part, d_k_part, d_v_part, d_S_start[sequence], d_z_start[sequence] = _chunk_backward_torch(
-            *inputs, scale, S[sequence], z[sequence], *after, rows
+        d_S_start[sequence], d_z_start[sequence] = _chunk_backward_torch(
+            *inputs, scale, S[sequence], z[sequence], *after, d_q[:, part], d_k[:, part], d_v[:, part], rows
         )
-        d_q[:, part] = _per_group(d_q_part, d_q[:, part])
-        d_k[:, part] = _per_group(d_k_part, d_k[:, part])
-        d_v[:, part] = _per_group(d_v_part, d_v[:, part])
     return [d_q, d_k, d_v, d_S_start, d_z_start]
 
 

@@ -120,6 +120,12 @@ def _naive(C, B, x, dt, A_log, dt_bias, D, scale, S):
 STATES = 2**20  # numbers in the states of one segment of time, which are in memory at once
 
 
+def _segments(T, size, state):
+    """Slices of time, of whole chunks, such that the states of all tokens of one are at most STATES numbers."""
+    rows = size * max(1, STATES // (size * max(1, state.numel())))
+    return [slice(t, min(t + rows, T)) for t in range(0, max(T, 1), rows)]
+
+
 def _scan(state, log_decay, decay, write, size, reverse=False):
     """The state before every token and after the last, [batch, time + 1, …]: state ← decay · state + write.
 
@@ -155,12 +161,6 @@ def _scan(state, log_decay, decay, write, size, reverse=False):
     for t in rest:
         torch.addcmul(write[:, t], decay[:, t], given[:, t], out=kept[:, t])
     return states
-
-
-def _segments(T, size, state):
-    """Slices of time, of whole chunks, such that the states of all tokens of one are at most STATES numbers."""
-    rows = size * max(1, STATES // (size * max(1, state.numel())))
-    return [slice(t, min(t + rows, T)) for t in range(0, max(T, 1), rows)]
 
 
 def _segment_forward(C, B, x, dt, A_log, dt_bias, D, scale, S, size):
@@ -213,17 +213,17 @@ def _segment_backward(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, size):
     return d_C, d_B, d_x, d_dt, d_A_log, d_dt_bias, d_D, d_S_states[:, 0]
 
 
-def _chunk_forward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, size):
-    """The output and the final state."""
-    outputs = []
+def _chunk_forward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, o, size):
+    """Writes the output to `o`; the final state."""
     for part in _segments(C.shape[1], size, S):
-        o, S = _segment_forward(C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D, scale, S, size)
-        outputs.append(o)
-    return torch.cat(outputs, 1), S
+        o[:, part], S = _segment_forward(
+            C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D, scale, S, size
+        )
+    return S
 
 
-def _chunk_backward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, size):
-    """The gradients of the inputs, parameters and initial state, given those of the output and the final state.
+def _chunk_backward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, d_C, d_B, d_x, d_dt, size):
+    """Writes the gradients of the inputs to `d_C`, `d_B`, `d_x`, `d_dt`; those of the parameters and the initial state.
 
     Of the forward pass it keeps the state before every segment, and computes the states of one segment again at a time.
     """
@@ -232,23 +232,21 @@ def _chunk_backward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, si
     for part in segments[:-1]:
         _, S = _segment_forward(C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D, scale, S, size)
         starts.append(S)
-    d_C = torch.empty_like(C)
-    d_B = torch.empty_like(B)
-    d_x = torch.empty_like(x)
-    d_dt = torch.empty_like(dt)
     d_A_log = torch.zeros_like(A_log)
     d_dt_bias = torch.zeros_like(dt_bias)
     d_D = torch.zeros_like(D)
     for part, S in zip(reversed(segments), reversed(starts), strict=True):
-        d_C[:, part], d_B[:, part], d_x[:, part], d_dt[:, part], d_A_log_part, d_dt_bias_part, d_D_part, d_S = (
-            _segment_backward(
-                C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D, scale, S, d_o[:, part], d_S, size
-            )
+        d_C_part, d_B_part, d_x_part, d_dt_part, d_A_log_part, d_dt_bias_part, d_D_part, d_S = _segment_backward(
+            C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D, scale, S, d_o[:, part], d_S, size
         )
+        d_C[:, part] = _per_group(d_C_part, d_C[:, part])
+        d_B[:, part] = _per_group(d_B_part, d_B[:, part])
+        d_x[:, part] = _per_group(d_x_part, d_x[:, part])
+        d_dt[:, part] = _per_group(d_dt_part, d_dt[:, part])
         d_A_log += d_A_log_part
         d_dt_bias += d_dt_bias_part
         d_D += d_D_part
-    return d_C, d_B, d_x, d_dt, d_A_log, d_dt_bias, d_D, d_S
+    return d_A_log, d_dt_bias, d_D, d_S
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1114,10 +1112,9 @@ def _forward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, size
         inputs = (x.to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D))
         rows = _chunk_rows(mode, size, part)
         if mode == "recurrent":
-            results = _naive(*inputs, scale, S[sequence])
+            o[:, part], S_end[sequence] = _naive(*inputs, scale, S[sequence])
         else:
-            results = _chunk_forward_torch(*inputs, scale, S[sequence], rows)
-        o[:, part], S_end[sequence] = results
+            S_end[sequence] = _chunk_forward_torch(*inputs, scale, S[sequence], o[:, part], rows)
     return [o, S_end]
 
 
@@ -1155,13 +1152,9 @@ def _backward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale,
         inputs = (x.to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_C_part, d_B_part, d_x_part, d_dt_part, d_A_log_part, d_dt_bias_part, d_D_part, d_S_start[sequence] = (
-            _chunk_backward_torch(*inputs, scale, S[sequence], *after, rows)
+        d_A_log_part, d_dt_bias_part, d_D_part, d_S_start[sequence] = _chunk_backward_torch(
+            *inputs, scale, S[sequence], *after, d_C[:, part], d_B[:, part], d_x[:, part], d_dt[:, part], rows
         )
-        d_C[:, part] = _per_group(d_C_part, d_C[:, part])
-        d_B[:, part] = _per_group(d_B_part, d_B[:, part])
-        d_x[:, part] = _per_group(d_x_part, d_x[:, part])
-        d_dt[:, part] = _per_group(d_dt_part, d_dt[:, part])
         d_A_log += d_A_log_part
         d_dt_bias += d_dt_bias_part
         d_D += d_D_part

@@ -117,7 +117,18 @@ def _naive(C, B, x, dt, A_log, dt_bias, D, scale, S):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The chunkwise form in torch, all chunks at once: [batch, heads, chunks, …]. Only the hand-over of the state is a loop.
+# The chunkwise form in torch, all chunks of a segment of time at once: [batch, heads, chunks, …].
+
+# Numbers in one value of a segment of time: few on a CPU, so that those in use are in its cache.
+NUMBERS, NUMBERS_ELSEWHERE = 2**17, 2**24
+
+
+def _segments(T, size, state):
+    """Slices of time, of whole chunks: as many as keep a value of all pairs of rows within bounds."""
+    numbers = size * state.shape[0] * state.shape[1] * max(size, *state.shape[2:])
+    most = NUMBERS if state.device.type == "cpu" else NUMBERS_ELSEWHERE
+    rows = size * max(1, most // max(1, numbers))
+    return [slice(t, min(t + rows, T)) for t in range(0, max(T, 1), rows)]
 
 
 def _rows(x, size):
@@ -167,8 +178,8 @@ def _rectangle(x):
     return x.flip(-2).cumsum(-2).flip(-2).tril(-1).sum(-1)
 
 
-def _chunk_forward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, size):
-    """The output and the final state."""
+def _segment_forward(C, B, x, dt, A_log, dt_bias, D, scale, S, size):
+    """The output of a segment of time and the state after it."""
     T = C.shape[1]
     log_decay = _rows(-torch.exp(A_log.clamp(max=80)) * F.softplus(dt + dt_bias, threshold=40), size)
     total = log_decay.sum(-1)  # total = Σ_t ℓ[t]
@@ -194,8 +205,22 @@ def _chunk_forward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, size):
     return _unrows(o, T), S_end
 
 
-def _chunk_backward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, size):
-    """The gradients of the inputs, parameters and initial state, given those of the output and the final state."""
+def _segment_end(B, x, dt, A_log, dt_bias, S, size):
+    """The state after a segment of time."""
+    log_decay = _rows(-torch.exp(A_log.clamp(max=80)) * F.softplus(dt + dt_bias, threshold=40), size)
+    total = log_decay.sum(-1)  # total = Σ_t ℓ[t]
+    chunk_decay = torch.exp(total)
+    key = _rows(B * F.softplus(dt[..., None] + dt_bias[..., None], threshold=40), size)
+    suffix = _later(log_decay, size, dim=-1)  # suffix[t] = Σ_{j>t} ℓ[j]
+    decay_to_end = torch.exp(suffix)
+    key_decayed = key * decay_to_end[..., :, None]
+    value = _rows(x, size)
+    _, S_end = _scan(S, chunk_decay[..., None, None], key_decayed.mT @ value, dim=-3)
+    return S_end
+
+
+def _segment_backward(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, size):
+    """The gradients of a segment's inputs, of the parameters and of the state before it."""
     T = C.shape[1]
     part_of_A_log = -torch.exp(A_log.clamp(max=80)) * F.softplus(dt + dt_bias, threshold=40)
     log_decay = _rows(part_of_A_log, size)
@@ -260,6 +285,42 @@ def _chunk_backward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, si
     d_dt_bias = part_of_A_log_2.sum((0, 1)) + sum_of_B.sum((0, 1))
     d_A_log = (part_of_A_log * tokens_of_d_log_decay).sum((0, 1))
     return d_C, d_B, d_x, d_dt, d_A_log, d_dt_bias, d_D, d_S_start
+
+
+def _chunk_forward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, o, size):
+    """Writes the output to `o`; the final state."""
+    for part in _segments(C.shape[1], size, S):
+        o[:, part], S = _segment_forward(
+            C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D, scale, S, size
+        )
+    return S
+
+
+def _chunk_backward_torch(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, d_C, d_B, d_x, d_dt, size):
+    """Writes the gradients of the inputs to `d_C`, `d_B`, `d_x`, `d_dt`; those of the parameters and the initial state.
+
+    Of the forward pass it keeps the state before every segment, and computes the states of one segment again at a time.
+    """
+    segments = _segments(C.shape[1], size, S)
+    starts = [S]
+    for part in segments[:-1]:
+        S = _segment_end(B[:, part], x[:, part], dt[:, part], A_log, dt_bias, S, size)
+        starts.append(S)
+    d_A_log = torch.zeros_like(A_log)
+    d_dt_bias = torch.zeros_like(dt_bias)
+    d_D = torch.zeros_like(D)
+    for part, S in zip(reversed(segments), reversed(starts), strict=True):
+        d_C_part, d_B_part, d_x_part, d_dt_part, d_A_log_part, d_dt_bias_part, d_D_part, d_S = _segment_backward(
+            C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D, scale, S, d_o[:, part], d_S, size
+        )
+        d_C[:, part] = _per_group(d_C_part, d_C[:, part])
+        d_B[:, part] = _per_group(d_B_part, d_B[:, part])
+        d_x[:, part] = _per_group(d_x_part, d_x[:, part])
+        d_dt[:, part] = _per_group(d_dt_part, d_dt[:, part])
+        d_A_log += d_A_log_part
+        d_dt_bias += d_dt_bias_part
+        d_D += d_D_part
+    return d_A_log, d_dt_bias, d_D, d_S
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1755,10 +1816,9 @@ def _forward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, size
         inputs = (x.to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D))
         rows = _chunk_rows(mode, size, part)
         if mode == "recurrent":
-            results = _naive(*inputs, scale, S[sequence])
+            o[:, part], S_end[sequence] = _naive(*inputs, scale, S[sequence])
         else:
-            results = _chunk_forward_torch(*inputs, scale, S[sequence], rows)
-        o[:, part], S_end[sequence] = results
+            S_end[sequence] = _chunk_forward_torch(*inputs, scale, S[sequence], o[:, part], rows)
     return [o, S_end]
 
 
@@ -1796,13 +1856,9 @@ def _backward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale,
         inputs = (x.to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_C_part, d_B_part, d_x_part, d_dt_part, d_A_log_part, d_dt_bias_part, d_D_part, d_S_start[sequence] = (
-            _chunk_backward_torch(*inputs, scale, S[sequence], *after, rows)
+        d_A_log_part, d_dt_bias_part, d_D_part, d_S_start[sequence] = _chunk_backward_torch(
+            *inputs, scale, S[sequence], *after, d_C[:, part], d_B[:, part], d_x[:, part], d_dt[:, part], rows
         )
-        d_C[:, part] = _per_group(d_C_part, d_C[:, part])
-        d_B[:, part] = _per_group(d_B_part, d_B[:, part])
-        d_x[:, part] = _per_group(d_x_part, d_x[:, part])
-        d_dt[:, part] = _per_group(d_dt_part, d_dt[:, part])
         d_A_log += d_A_log_part
         d_dt_bias += d_dt_bias_part
         d_D += d_D_part

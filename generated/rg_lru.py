@@ -109,6 +109,12 @@ def _naive(x, r, i, lam, scale, S):
 STATES = 2**20  # numbers in the states of one segment of time, which are in memory at once
 
 
+def _segments(T, size, state):
+    """Slices of time, of whole chunks, such that the states of all tokens of one are at most STATES numbers."""
+    rows = size * max(1, STATES // (size * max(1, state.numel())))
+    return [slice(t, min(t + rows, T)) for t in range(0, max(T, 1), rows)]
+
+
 def _scan(state, log_decay, decay, write, size, reverse=False):
     """The state before every token and after the last, [batch, time + 1, …]: state ← decay · state + write.
 
@@ -144,12 +150,6 @@ def _scan(state, log_decay, decay, write, size, reverse=False):
     for t in rest:
         torch.addcmul(write[:, t], decay[:, t], given[:, t], out=kept[:, t])
     return states
-
-
-def _segments(T, size, state):
-    """Slices of time, of whole chunks, such that the states of all tokens of one are at most STATES numbers."""
-    rows = size * max(1, STATES // (size * max(1, state.numel())))
-    return [slice(t, min(t + rows, T)) for t in range(0, max(T, 1), rows)]
 
 
 def _segment_forward(x, r, i, lam, scale, S, size):
@@ -213,17 +213,15 @@ def _segment_backward(x, r, i, lam, scale, S, d_o, d_S, size):
     return d_x, d_r, d_i, d_lam, d_S_states[:, 0]
 
 
-def _chunk_forward_torch(x, r, i, lam, scale, S, size):
-    """The output and the final state."""
-    outputs = []
+def _chunk_forward_torch(x, r, i, lam, scale, S, o, size):
+    """Writes the output to `o`; the final state."""
     for part in _segments(x.shape[1], size, S):
-        o, S = _segment_forward(x[:, part], r[:, part], i[:, part], lam, scale, S, size)
-        outputs.append(o)
-    return torch.cat(outputs, 1), S
+        o[:, part], S = _segment_forward(x[:, part], r[:, part], i[:, part], lam, scale, S, size)
+    return S
 
 
-def _chunk_backward_torch(x, r, i, lam, scale, S, d_o, d_S, size):
-    """The gradients of the inputs, parameters and initial state, given those of the output and the final state.
+def _chunk_backward_torch(x, r, i, lam, scale, S, d_o, d_S, d_x, d_r, d_i, size):
+    """Writes the gradients of the inputs to `d_x`, `d_r`, `d_i`; those of the parameters and the initial state.
 
     Of the forward pass it keeps the state before every segment, and computes the states of one segment again at a time.
     """
@@ -232,16 +230,13 @@ def _chunk_backward_torch(x, r, i, lam, scale, S, d_o, d_S, size):
     for part in segments[:-1]:
         _, S = _segment_forward(x[:, part], r[:, part], i[:, part], lam, scale, S, size)
         starts.append(S)
-    d_x = torch.empty_like(x)
-    d_r = torch.empty_like(r)
-    d_i = torch.empty_like(i)
     d_lam = torch.zeros_like(lam)
     for part, S in zip(reversed(segments), reversed(starts), strict=True):
         d_x[:, part], d_r[:, part], d_i[:, part], d_lam_part, d_S = _segment_backward(
             x[:, part], r[:, part], i[:, part], lam, scale, S, d_o[:, part], d_S, size
         )
         d_lam += d_lam_part
-    return d_x, d_r, d_i, d_lam, d_S
+    return d_lam, d_S
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -805,10 +800,9 @@ def _forward_torch(x, r, i, lam, S, offsets, scale, mode, size):
         inputs = (x.to(S.dtype) for x in (x[:, part], r[:, part], i[:, part], lam))
         rows = _chunk_rows(mode, size, part)
         if mode == "recurrent":
-            results = _naive(*inputs, scale, S[sequence])
+            o[:, part], S_end[sequence] = _naive(*inputs, scale, S[sequence])
         else:
-            results = _chunk_forward_torch(*inputs, scale, S[sequence], rows)
-        o[:, part], S_end[sequence] = results
+            S_end[sequence] = _chunk_forward_torch(*inputs, scale, S[sequence], o[:, part], rows)
     return [o, S_end]
 
 
@@ -841,8 +835,8 @@ def _backward_torch(x, r, i, lam, S, offsets, d_o, d_S, scale, mode, size):
         inputs = (x.to(S.dtype) for x in (x[:, part], r[:, part], i[:, part], lam))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_x[:, part], d_r[:, part], d_i[:, part], d_lam_part, d_S_start[sequence] = _chunk_backward_torch(
-            *inputs, scale, S[sequence], *after, rows
+        d_lam_part, d_S_start[sequence] = _chunk_backward_torch(
+            *inputs, scale, S[sequence], *after, d_x[:, part], d_r[:, part], d_i[:, part], rows
         )
         d_lam += d_lam_part
     return [d_x, d_r, d_i, d_lam.to(lam.dtype), d_S_start]

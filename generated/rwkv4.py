@@ -205,6 +205,12 @@ def _maxima(k, w, u, m, offsets):
 STATES = 2**20  # numbers in the states of one segment of time, which are in memory at once
 
 
+def _segments(T, size, state):
+    """Slices of time, of whole chunks, such that the states of all tokens of one are at most STATES numbers."""
+    rows = size * max(1, STATES // (size * max(1, state.numel())))
+    return [slice(t, min(t + rows, T)) for t in range(0, max(T, 1), rows)]
+
+
 def _scan(state, log_decay, decay, write, size, reverse=False):
     """The state before every token and after the last, [batch, time + 1, …]: state ← decay · state + write.
 
@@ -240,12 +246,6 @@ def _scan(state, log_decay, decay, write, size, reverse=False):
     for t in rest:
         torch.addcmul(write[:, t], decay[:, t], given[:, t], out=kept[:, t])
     return states
-
-
-def _segments(T, size, state):
-    """Slices of time, of whole chunks, such that the states of all tokens of one are at most STATES numbers."""
-    rows = size * max(1, STATES // (size * max(1, state.numel())))
-    return [slice(t, min(t + rows, T)) for t in range(0, max(T, 1), rows)]
 
 
 def _segment_forward(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S, z, size):
@@ -305,11 +305,10 @@ def _segment_backward(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S
     return d_r, d_k, d_v, d_w, d_u, d_S_states[:, 0], d_z_states[:, 0]
 
 
-def _chunk_forward_torch(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S, z, size):
-    """The output and the final state."""
-    outputs = []
+def _chunk_forward_torch(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S, z, o, size):
+    """Writes the output to `o`; the final state."""
     for part in _segments(r.shape[1], size, S):
-        o, S, z = _segment_forward(
+        o[:, part], S, z = _segment_forward(
             r[:, part],
             k[:, part],
             v[:, part],
@@ -323,12 +322,13 @@ def _chunk_forward_torch(r, k, v, w, u, shift, maximum, read_maximum, read_shift
             z,
             size,
         )
-        outputs.append(o)
-    return torch.cat(outputs, 1), S, z
+    return S, z
 
 
-def _chunk_backward_torch(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S, z, d_o, d_S, d_z, size):
-    """The gradients of the inputs, parameters and initial state, given those of the output and the final state.
+def _chunk_backward_torch(
+    r, k, v, w, u, shift, maximum, read_maximum, read_shift, S, z, d_o, d_S, d_z, d_r, d_k, d_v, size
+):
+    """Writes the gradients of the inputs to `d_r`, `d_k`, `d_v`; those of the parameters and the initial state.
 
     Of the forward pass it keeps the state before every segment, and computes the states of one segment again at a time.
     """
@@ -350,9 +350,6 @@ def _chunk_backward_torch(r, k, v, w, u, shift, maximum, read_maximum, read_shif
             size,
         )
         starts.append((S, z))
-    d_r = torch.empty_like(r)
-    d_k = torch.empty_like(k)
-    d_v = torch.empty_like(v)
     d_w = torch.zeros_like(w)
     d_u = torch.zeros_like(u)
     for part, (S, z) in zip(reversed(segments), reversed(starts), strict=True):
@@ -375,7 +372,7 @@ def _chunk_backward_torch(r, k, v, w, u, shift, maximum, read_maximum, read_shif
         )
         d_w += d_w_part
         d_u += d_u_part
-    return d_r, d_k, d_v, d_w, d_u, d_S, d_z
+    return d_w, d_u, d_S, d_z
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1134,7 +1131,7 @@ def _forward_torch(r, k, v, w, u, S, z, shift, maximum, read_maximum, read_shift
         inputs = (x.to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
         rows = _chunk_rows(mode, size, part)
         if mode == "recurrent":
-            results = _naive(
+            o[:, part], S_end[sequence], z_end[sequence] = _naive(
                 *inputs,
                 shift[:, part],
                 maximum[:, part],
@@ -1144,7 +1141,7 @@ def _forward_torch(r, k, v, w, u, S, z, shift, maximum, read_maximum, read_shift
                 z[sequence],
             )
         else:
-            results = _chunk_forward_torch(
+            S_end[sequence], z_end[sequence] = _chunk_forward_torch(
                 *inputs,
                 shift[:, part],
                 maximum[:, part],
@@ -1152,9 +1149,9 @@ def _forward_torch(r, k, v, w, u, S, z, shift, maximum, read_maximum, read_shift
                 read_shift[:, part],
                 S[sequence],
                 z[sequence],
+                o[:, part],
                 rows,
             )
-        o[:, part], S_end[sequence], z_end[sequence] = results
     return [o, S_end, z_end]
 
 
@@ -1191,18 +1188,19 @@ def _backward_torch(r, k, v, w, u, S, z, shift, maximum, read_maximum, read_shif
         inputs = (x.to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
         after = d_o[:, part].to(S.dtype), d_S[sequence], d_z[sequence]
         rows = _chunk_rows(mode, size, part)
-        d_r[:, part], d_k[:, part], d_v[:, part], d_w_part, d_u_part, d_S_start[sequence], d_z_start[sequence] = (
-            _chunk_backward_torch(
-                *inputs,
-                shift[:, part],
-                maximum[:, part],
-                read_maximum[:, part],
-                read_shift[:, part],
-                S[sequence],
-                z[sequence],
-                *after,
-                rows,
-            )
+        d_w_part, d_u_part, d_S_start[sequence], d_z_start[sequence] = _chunk_backward_torch(
+            *inputs,
+            shift[:, part],
+            maximum[:, part],
+            read_maximum[:, part],
+            read_shift[:, part],
+            S[sequence],
+            z[sequence],
+            *after,
+            d_r[:, part],
+            d_k[:, part],
+            d_v[:, part],
+            rows,
         )
         d_w += d_w_part
         d_u += d_u_part

@@ -158,7 +158,18 @@ def _naive(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position, S):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The chunkwise form in torch, all chunks at once: [batch, heads, chunks, …]. Only the hand-over of the state is a loop.
+# The chunkwise form in torch, all chunks of a segment of time at once: [batch, heads, chunks, …].
+
+# Numbers in one value of a segment of time: few on a CPU, so that those in use are in its cache.
+NUMBERS, NUMBERS_ELSEWHERE = 2**17, 2**24
+
+
+def _segments(T, size, state):
+    """Slices of time, of whole chunks: as many as keep a value of all pairs of rows within bounds."""
+    numbers = size * state.shape[0] * state.shape[1] * max(size, *state.shape[2:])
+    most = NUMBERS if state.device.type == "cpu" else NUMBERS_ELSEWHERE
+    rows = size * max(1, most // max(1, numbers))
+    return [slice(t, min(t + rows, T)) for t in range(0, max(T, 1), rows)]
 
 
 def _rows(x, size):
@@ -195,8 +206,8 @@ def _siblings(size, half, like):
     return (block[:, None] % 2 == 1) & (block[:, None] == block[None, :] + 1)
 
 
-def _chunk_forward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position, S, size):
-    """The output and the final state."""
+def _segment_forward(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position, S, size):
+    """The output of a segment of time and the state after it."""
     T = x.shape[1]
     row = torch.arange(size, dtype=x.dtype, device=x.device)
     chunk = torch.arange(-(-T // size), dtype=x.dtype, device=x.device)
@@ -262,8 +273,47 @@ def _chunk_forward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, positi
     return _unrows(o, T), S_end
 
 
-def _chunk_backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position, S, d_o, d_S, size):
-    """The gradients of the inputs, parameters and initial state, given those of the output and the final state."""
+def _segment_end(x, log_dt, A_re_log, A_im, position, S, size):
+    """The state after a segment of time."""
+    T = x.shape[1]
+    row = torch.arange(size, dtype=x.dtype, device=x.device)
+    chunk = torch.arange(-(-T // size), dtype=x.dtype, device=x.device)
+    length = (T - size * chunk).clamp(max=size)  # rows of each chunk
+    log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
+    log_decay = torch.cat((log_decay_real, log_decay_real), -1)
+    rows_total = length  # rows_total = #{t}
+    total = log_decay[:, None, :] * rows_total[..., None]
+    chunk_decay = torch.exp(total)
+    A_im_double = A_im.double()
+    log_dt_double = log_dt.double()
+    rate = -A_im_double * torch.exp(log_dt_double[..., None])
+    cosine = _wave(torch.cos, position[..., None, None], rate, x.dtype)
+    sine = _wave(torch.sin, position[..., None, None], rate, x.dtype)
+    A_re_log_double = A_re_log.double()
+    part_of_A_re_log_double = -torch.exp(A_re_log_double)
+    modulus_squared = part_of_A_re_log_double**2 + A_im_double**2
+    inverse_real = part_of_A_re_log_double / modulus_squared
+    inverse_imag = -A_im_double / modulus_squared
+    part_of_log_dt_double = torch.exp(log_dt_double)
+    growth = part_of_log_dt_double[..., None] * part_of_A_re_log_double
+    angle = part_of_log_dt_double[..., None] * A_im_double
+    expm1_real = torch.cos(angle) * torch.expm1(growth) - 2 * torch.sin(angle / 2) ** 2
+    expm1_imag = torch.exp(growth) * torch.sin(angle)
+    key_real = (inverse_real * expm1_real - inverse_imag * expm1_imag).to(x.dtype)
+    key_imag = (inverse_real * expm1_imag + inverse_imag * expm1_real).to(x.dtype)
+    key_features = torch.cat((key_real * cosine - key_imag * sine, key_real * sine + key_imag * cosine), -1)
+    key = _rows(key_features, size)
+    rows_later_2 = (length[:, None] - 1 - row).clamp(min=0)  # rows_later_2[t] = #{j>t}
+    suffix = log_decay[:, None, None, :] * rows_later_2[..., :, None]
+    decay_to_end = torch.exp(suffix)
+    key_decayed = key * decay_to_end
+    value = _rows(x, size)
+    _, S_end = _scan(S, chunk_decay[..., :, None], key_decayed.mT @ value, dim=-3)
+    return S_end
+
+
+def _segment_backward(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position, S, d_o, d_S, size):
+    """The gradients of a segment's inputs, of the parameters and of the state before it."""
     T = x.shape[1]
     K = A_re_log.shape[-1]
     row = torch.arange(size, dtype=x.dtype, device=x.device)
@@ -430,6 +480,46 @@ def _chunk_backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, posit
     )
     d_A_re_log = d_A_re_log_double.to(x.dtype) + part_of_log_decay_real
     return d_x, d_log_dt, d_D, d_A_re_log, d_A_im, d_C_re, d_C_im, d_S_start
+
+
+def _chunk_forward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position, S, o, size):
+    """Writes the output to `o`; the final state."""
+    for part in _segments(x.shape[1], size, S):
+        o[:, part], S = _segment_forward(
+            x[:, part], log_dt, D, A_re_log, A_im, C_re, C_im, scale, position[:, part], S, size
+        )
+    return S
+
+
+def _chunk_backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, scale, position, S, d_o, d_S, d_x, size):
+    """Writes the gradients of the inputs to `d_x`; those of the parameters and the initial state.
+
+    Of the forward pass it keeps the state before every segment, and computes the states of one segment again at a time.
+    """
+    segments = _segments(x.shape[1], size, S)
+    starts = [S]
+    for part in segments[:-1]:
+        S = _segment_end(x[:, part], log_dt, A_re_log, A_im, position[:, part], S, size)
+        starts.append(S)
+    d_log_dt = torch.zeros_like(log_dt)
+    d_D = torch.zeros_like(D)
+    d_A_re_log = torch.zeros_like(A_re_log)
+    d_A_im = torch.zeros_like(A_im)
+    d_C_re = torch.zeros_like(C_re)
+    d_C_im = torch.zeros_like(C_im)
+    for part, S in zip(reversed(segments), reversed(starts), strict=True):
+        d_x[:, part], d_log_dt_part, d_D_part, d_A_re_log_part, d_A_im_part, d_C_re_part, d_C_im_part, d_S = (
+            _segment_backward(
+                x[:, part], log_dt, D, A_re_log, A_im, C_re, C_im, scale, position[:, part], S, d_o[:, part], d_S, size
+            )
+        )
+        d_log_dt += d_log_dt_part
+        d_D += d_D_part
+        d_A_re_log += d_A_re_log_part
+        d_A_im += d_A_im_part
+        d_C_re += d_C_re_part
+        d_C_im += d_C_im_part
+    return d_log_dt, d_D, d_A_re_log, d_A_im, d_C_re, d_C_im, d_S
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1879,10 +1969,9 @@ def _forward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offset
         inputs = (x.to(S.dtype) for x in (x[:, part], log_dt, D, A_re_log, A_im, C_re, C_im))
         rows = _chunk_rows(mode, size, part)
         if mode == "recurrent":
-            results = _naive(*inputs, scale, position[:, part], S[sequence])
+            o[:, part], S_end[sequence] = _naive(*inputs, scale, position[:, part], S[sequence])
         else:
-            results = _chunk_forward_torch(*inputs, scale, position[:, part], S[sequence], rows)
-        o[:, part], S_end[sequence] = results
+            S_end[sequence] = _chunk_forward_torch(*inputs, scale, position[:, part], S[sequence], o[:, part], rows)
     return [o, S_end]
 
 
@@ -1922,16 +2011,9 @@ def _backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offse
         inputs = (x.to(S.dtype) for x in (x[:, part], log_dt, D, A_re_log, A_im, C_re, C_im))
         after = d_o[:, part].to(S.dtype), d_S[sequence]
         rows = _chunk_rows(mode, size, part)
-        (
-            d_x[:, part],
-            d_log_dt_part,
-            d_D_part,
-            d_A_re_log_part,
-            d_A_im_part,
-            d_C_re_part,
-            d_C_im_part,
-            d_S_start[sequence],
-        ) = _chunk_backward_torch(*inputs, scale, position[:, part], S[sequence], *after, rows)
+        d_log_dt_part, d_D_part, d_A_re_log_part, d_A_im_part, d_C_re_part, d_C_im_part, d_S_start[sequence] = (
+            _chunk_backward_torch(*inputs, scale, position[:, part], S[sequence], *after, d_x[:, part], rows)
+        )
         d_log_dt += d_log_dt_part
         d_D += d_D_part
         d_A_re_log += d_A_re_log_part

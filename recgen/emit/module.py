@@ -28,6 +28,7 @@ from .python_expr import PythonPrinter
 from .reference import Reference, reference
 from .render import environment, formatted
 from .scan_module import scan_context, scan_writers
+from .segments import segment_context, segment_end
 from .sizes import feature_letter, feature_width, size_setup
 from .torch_lines import TorchWriter, backward_lines, forward_lines
 from .total_module import FORMS_OF_TOTALS, halves
@@ -59,11 +60,15 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     else:
         forward = forward_lines(plan.program, note, first)
         backward = backward_lines(plan.program, plan.adjoint, note, first)
+
+    def setup(writer: TorchWriter, nodes: Sequence[Node]) -> list[str]:
+        return _setup(writer, nodes, tensors, first)
+
     pairs = {}
     if plan.pairs is not None:
         parallel = forward_lines(plan.pairs, note, first)
         pairs = {
-            "pairs_setup": _setup(parallel, plan.pairs.nodes(), tensors, first),
+            "pairs_setup": setup(parallel, plan.pairs.nodes()),
             "pairs_lines": parallel.lines,
             "pairs_result": parallel.text.use(plan.pairs.outputs["o"]),
         }
@@ -84,6 +89,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "feature_letter": feature_letter(rec),
         "feature_width": feature_width(rec),
         "extras": ", ".join(extras),
+        "extra_names": extras,
         "step_passed": [*(f"{e}[:, None]" if e != "scale" and e != "position" else "position.detach().double()[:, None]"
                           for e in extras if e != "scale"), "slots", *(["scale"] if rec.scaled else [])],
         "extras_in_step": ", ".join("position.detach().double()" if e == "position" else e for e in extras),
@@ -117,20 +123,21 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "whole_size": _whole_size(rec, plan),
         **_reference_context(rec, ref),
         "token_setup": size_setup(ref.nodes, tensors, first),
-        "forward_setup": _setup(forward, plan.program.nodes(), tensors, first)[scans:],
+        "forward_setup": setup(forward, plan.program.nodes())[scans:],
         "forward_lines": forward.lines,
         "forward_result": forward.text.use(plan.program.outputs["o"]),
-        "backward_setup": _setup(backward, backward.nodes, tensors, first)[scans:],
+        "backward_setup": setup(backward, backward.nodes)[scans:],
         "backward_lines": backward.lines,
         "backward_results": [backward.text.use(grads[f"d_{n}"]) for n in names],
+        **({} if total else segment_context(spec, rec, extras)),
         **(
             scan_context(spec, rec, plan, note, value, extras)
             if scans
             else {
                 "state_ends": [f"{s}_end" for s in states],
                 "d_state_starts": [f"d_{s}_start" for s in states],
+                **({} if total else segment_end(spec, rec, plan, note, extras, setup)),
                 "helpers": forward.text.helpers | backward.text.helpers,
-                "extra_names": extras,
                 **pairs,
                 **chunk_context(spec, rec, plan, note, value, extras),
             }

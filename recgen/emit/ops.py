@@ -58,10 +58,11 @@ def ops_context(
         "extras_here": [e if e == "scale" else f"{e}[:, part]" for e in extras],
         "states_here": [f"{s}[sequence]" for s in states],
         "gradients_here": [
-            *(f"d_{n}_part" if n in grouped else f"d_{n}[:, part]" for n in inputs),
+            *(f"d_{n}_part" if n in grouped else f"d_{n}[:, part]" for n in inputs if plan.program.total),
             *(f"d_{n}_part" for n in params),
             *(f"d_{s}_start[sequence]" for s in states),
         ],
+        "written_here": [f"d_{n}[:, part]" for n in inputs],
         "gradients_found": [
             *(f"d_{n}" for n in inputs),
             *(f"d_{n}.to({n}.dtype)" for n in params),

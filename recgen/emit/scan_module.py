@@ -92,20 +92,8 @@ def scan_context(
         "totals_shape": _totals_shape(plan, layout, state),
         "hand_over": _hand_over(plan, layout),
         "hand_over_arguments": [*layout.counts, *(f"{c}: tl.constexpr" for c in layout.constants)],
-        **_segment_context(spec, rec, extras),
-    }
-
-
-def _segment_context(spec: Spec, rec: Recurrence, extras: Sequence[str]) -> dict[str, Any]:
-    """The arguments and results of the functions of one segment of time."""
-    states = [rule.name for rule in rec.states]
-    inputs, params = ([t.name for t in group] for group in (spec.inputs, spec.params))
-    return {
-        "forward_ends": [f"{s}_states[:, -1]" for s in states],
-        "backward_ends": [f"d_{s}_states[:, 0]" for s in states],
-        "segment_arguments": [*(f"{n}[:, part]" for n in inputs), *params,
-                              *(n if n == "scale" else f"{n}[:, part]" for n in extras)],
-        "segment_gradients": [*(f"d_{n}[:, part]" for n in inputs), *(f"d_{n}_part" for n in params)],
+        "forward_ends": [f"{rule.name}_states[:, -1]" for rule in rec.states],
+        "backward_ends": [f"d_{rule.name}_states[:, 0]" for rule in rec.states],
     }
 
 

@@ -54,6 +54,14 @@ class TorchWriter:
             self.text.helpers.add("_scan")
             self.lines.append(f"{name}, {s.end} = _scan({name}, {decay}{self.text.use(c.write)}, dim={dim}{direction})")
 
+    def ends(self, carries: Sequence[Carry]) -> None:
+        """As `scan`, where only the value after the last chunk is wanted."""
+        self.compute(n for c in carries for n in (c.decay, c.write) if n is not None)
+        for c in carries:
+            name, dim = c.start.op.name, -1 - len(c.axes)
+            decay = "" if c.decay is None else f"{self.text.aligned(c.decay, c.start)}, "
+            self.lines.append(f"_, {c.name}_end = _scan({name}, {decay}{self.text.use(c.write)}, dim={dim})")
+
     def total(self, carries: Sequence[Carry]) -> None:
         """Compute what every chunk writes and sum it over all chunks; afterwards each leaf holds the total."""
         self.compute(c.write for c in carries)
@@ -88,6 +96,13 @@ def forward_lines(program: Program, note: Note, like: str) -> TorchWriter:
     else:
         writer.scan([Scan(c, False, f"{c.name}_end") for c in program.carries])
     writer.compute(outputs)
+    return writer
+
+
+def end_lines(program: Program, note: Note, like: str) -> TorchWriter:
+    """The end of every carried value alone."""
+    writer = TorchWriter(topological([n for c in program.carries for n in (c.decay, c.write) if n]), (), note, like)
+    writer.ends(program.carries)
     return writer
 
 

@@ -64,7 +64,7 @@ def _rewrite(source: str, rule: Rule) -> str:
     return "".join(lines)
 
 
-_FORWARD, _BACKWARD, _EITHER = "_chunk_forward_torch", "_chunk_backward_torch", "_chunk_(forward|backward)_torch"
+_FORWARD, _BACKWARD, _EITHER = "_segment_forward", "_segment_backward", "_segment_(forward|backward|end)"
 _KERNELS, _BACKWARD_KERNELS = "_chunk_(forward|backward_\\w+)", "_chunk_backward_\\w+"
 
 
