@@ -63,7 +63,7 @@ CHUNK_SIZE = 64
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs; position always).
 
     S: the sum of decayed writes key valueᵀ [N, H, K, V].
     position: how many tokens it has seen [N].
@@ -1667,9 +1667,7 @@ def step(q, k, v, state=None, *, scale=None) -> tuple[Tensor, State]:
     inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
     tensors = [*inputs, *tensors[len(INPUTS) :]]
     with _without_autocast(tensors[0].device):
-        query, key, v, log_decay = _token_values(
-            *(x.contiguous().to(dtype) for x in tensors), scale, position.detach().double()
-        )
+        query, key, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale, position.detach())
         o, S = _token_step(query, key, v, log_decay, S)
     return o.to(tensors[2].dtype), State(S, position + 1)
 
@@ -1734,7 +1732,6 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _positions(before, T, offsets):
     """How many tokens came before each one, [batch, time] in float64; `before`: how many before each sequence."""
-    before = before.double()
     if offsets is None:
         return before[:, None] + torch.arange(T, device=before.device)
     lengths = offsets.diff().to(before.device)
@@ -1875,9 +1872,15 @@ def _state_shapes(sizes, sequences):
     return [[sizes[axis] for axis in layout.split()] for layout in STATE.values()]
 
 
+def _state_dtypes(dtype):
+    """The sums have the dtype that is computed in; what is counted up without end has float64."""
+    return [torch.float64 if field == "position" else dtype for field in STATE]
+
+
 def _empty_state(sizes, sequences, like, dtype):
     """The state's tensors before the first token."""
-    return [torch.zeros(shape, dtype=dtype, device=like.device) for shape in _state_shapes(sizes, sequences)]
+    fields = zip(_state_shapes(sizes, sequences), _state_dtypes(dtype), strict=True)
+    return [torch.zeros(shape, dtype=kind, device=like.device) for shape, kind in fields]
 
 
 def _check_state(name, state, sizes, sequences, like, dtype):
@@ -1893,7 +1896,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
-    return [x.to(dtype).contiguous() for x in state]
+    return [x.to(kind).contiguous() for x, kind in zip(state, _state_dtypes(dtype), strict=True)]
 
 
 def _choose_backend(backend, mode, tensors, sizes):

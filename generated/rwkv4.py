@@ -85,11 +85,11 @@ CHUNK_SIZE = 32
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs; m always).
 
     S: the sum of decayed values [N, D].
     z: the sum of decayed weights [N, D].
-    m: the largest logarithm of a weight so far, decayed: the sums are in units of its exponential [N, D].
+    m: the largest logarithm of a weight so far, decayed. Rounded to float32: that of the sums' unit [N, D].
     """
 
     S: Tensor
@@ -157,11 +157,12 @@ def _running_maximum(log_decay, log_weight, start, offsets):
     """The maximum before and after every token of a line of tokens, and after every sequence in it.
 
     It starts from `start`, one for each sequence, and each token makes max(log_decay + m, log_weight) of it. So do any
-    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, so that what is
-    added to a large maximum counts; rounded at the end, to the same numbers wherever they are used.
+    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, and handed on in
+    it, so that what is added to a large maximum counts. The units of tokens are these maxima rounded to float32: the same
+    numbers wherever they are used.
     """
-    end, dtype = start.clone(), start.dtype
-    start = torch.where(start > EMPTY, start, torch.finfo(dtype).min)
+    end = start.clone()
+    start = start.clamp(EMPTY, -EMPTY)
     lengths = offsets.diff()
     there = lengths > 0
     first, last = offsets[:-1][there], offsets[1:][there] - 1
@@ -173,16 +174,16 @@ def _running_maximum(log_decay, log_weight, start, offsets):
         maximum = torch.cat([maximum[:step], torch.maximum(decay[step:] + maximum[:-step], maximum[step:])])
         decay = torch.cat([decay[:step], decay[step:] + decay[:-step]])
         step *= 2
-    maximum = maximum.to(dtype)
     before = maximum.roll(1, 0)
     before[first] = start[there]
     end[there] = maximum[last]
-    return before.contiguous(), maximum.contiguous(), end
+    before, maximum = (x.float().to(log_weight.dtype).contiguous() for x in (before, maximum))
+    return before, maximum, end
 
 
 def _running_maximum_fake(_, log_weight, start, *_rest):
-    after = [torch.empty_like(log_weight, dtype=start.dtype, memory_format=torch.contiguous_format) for _ in range(2)]
-    return *after, torch.empty_like(start)
+    units = [torch.empty_like(log_weight, memory_format=torch.contiguous_format) for _ in range(2)]
+    return *units, torch.empty_like(start)
 
 
 @torch.no_grad()
@@ -1588,9 +1589,15 @@ def _state_shapes(sizes, sequences):
     return [[sizes[axis] for axis in layout.split()] for layout in STATE.values()]
 
 
+def _state_dtypes(dtype):
+    """The sums have the dtype that is computed in; what is counted up without end has float64."""
+    return [torch.float64 if field == "m" else dtype for field in STATE]
+
+
 def _empty_state(sizes, sequences, like, dtype):
     """The state's tensors before the first token."""
-    state = [torch.zeros(shape, dtype=dtype, device=like.device) for shape in _state_shapes(sizes, sequences)]
+    fields = zip(_state_shapes(sizes, sequences), _state_dtypes(dtype), strict=True)
+    state = [torch.zeros(shape, dtype=kind, device=like.device) for shape, kind in fields]
     state[2].fill_(EMPTY)
     return state
 
@@ -1608,7 +1615,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
-    return [x.to(dtype).contiguous() for x in state]
+    return [x.to(kind).contiguous() for x, kind in zip(state, _state_dtypes(dtype), strict=True)]
 
 
 def _choose_backend(backend, mode, tensors):

@@ -88,7 +88,7 @@ CHUNK_SIZE = 16
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs; position always).
 
     S: the sum of decayed writes key valueᵀ [N, H, M, V].
        The complex state is exp(i (position - 1) angle) (S[:, :, :K] + i S[:, :, K:]).
@@ -2157,7 +2157,7 @@ def step(x, log_dt, D, A_re_log, A_im, C_re, C_im, state=None, *, scale=None) ->
     S, position = _check_state("state", state, sizes, sizes["B"], x, dtype)
     with _without_autocast(tensors[0].device):
         query, key, x, log_decay, skip = _token_values(
-            *(x.contiguous().to(dtype) for x in tensors), scale, position.detach().double()
+            *(x.contiguous().to(dtype) for x in tensors), scale, position.detach()
         )
         o, S = _token_step(query, key, x, log_decay, skip, S)
     return o.to(tensors[0].dtype), State(S, position + 1)
@@ -2223,7 +2223,6 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _positions(before, T, offsets):
     """How many tokens came before each one, [batch, time] in float64; `before`: how many before each sequence."""
-    before = before.double()
     if offsets is None:
         return before[:, None] + torch.arange(T, device=before.device)
     lengths = offsets.diff().to(before.device)
@@ -2349,9 +2348,15 @@ def _state_shapes(sizes, sequences):
     return [[sizes[axis] for axis in layout.split()] for layout in STATE.values()]
 
 
+def _state_dtypes(dtype):
+    """The sums have the dtype that is computed in; what is counted up without end has float64."""
+    return [torch.float64 if field == "position" else dtype for field in STATE]
+
+
 def _empty_state(sizes, sequences, like, dtype):
     """The state's tensors before the first token."""
-    return [torch.zeros(shape, dtype=dtype, device=like.device) for shape in _state_shapes(sizes, sequences)]
+    fields = zip(_state_shapes(sizes, sequences), _state_dtypes(dtype), strict=True)
+    return [torch.zeros(shape, dtype=kind, device=like.device) for shape, kind in fields]
 
 
 def _check_state(name, state, sizes, sequences, like, dtype):
@@ -2367,7 +2372,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
-    return [x.to(dtype).contiguous() for x in state]
+    return [x.to(kind).contiguous() for x, kind in zip(state, _state_dtypes(dtype), strict=True)]
 
 
 def _choose_backend(backend, mode, tensors, sizes):
