@@ -2213,7 +2213,7 @@ def _naive_documents(q, k, v, g, S, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

@@ -1158,7 +1158,7 @@ def _naive_documents(q, k, v, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for _, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(dtype) for x in (q[:, part], k[:, part], v[:, part]))
+            inputs = (x.contiguous().to(dtype) for x in (q[:, part], k[:, part], v[:, part]))
             results.append(_naive(*inputs, scale))
     return torch.cat(results, 1).to(v.dtype)
 

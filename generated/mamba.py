@@ -1416,7 +1416,9 @@ def _naive_documents(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale):
     results = []
     with _without_autocast(C.device):
         for sequence, part in _each_document(offsets, C.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D))
+            inputs = (
+                x.contiguous().to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D)
+            )
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(x.dtype), *(torch.cat(x) for x in state)

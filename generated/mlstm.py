@@ -145,9 +145,9 @@ def _running_maximum(log_decay, log_weight, start, offsets):
     """The maximum before and after every token of a line of tokens, and after every sequence in it.
 
     It starts from `start`, one for each sequence, and each token makes max(log_decay + m, log_weight) of it. So do any
-    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, and handed on in
-    it, so that what is added to a large maximum counts. The units of tokens are these maxima rounded to float32: the same
-    numbers wherever they are used.
+    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, and handed on
+    in it, so that what is added to a large maximum counts. The units of tokens are these maxima rounded to float32: the
+    same numbers wherever they are used.
     """
     end = start.clone()
     start = start.clamp(EMPTY, -EMPTY)
@@ -2284,7 +2284,7 @@ def step(q, k, v, i, f, state=None, *, scale=None) -> tuple[Tensor, State]:
     S, z, m = _check_state("state", state, sizes, sizes["B"], q, dtype)
     inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
     tensors = [*inputs, *tensors[len(INPUTS) :]]
-    weighed = (tensors[k].to(dtype) for k in [3, 4])
+    weighed = (tensors[k].contiguous().to(dtype) for k in [3, 4])
     shift, maximum, m = _maxima(*weighed, m, torch.arange(sizes["B"] + 1))
     with _without_autocast(tensors[0].device):
         query, key, v, log_decay, log_unit = _token_values(
@@ -2343,7 +2343,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
     if schedule == "auto":
         schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
     *state, m = state
-    weighed = (x.to(dtype) for x in (_repeated(tensors[3], sizes["H"]), _repeated(tensors[4], sizes["H"])))
+    weighed = (x.contiguous().to(dtype) for x in (_repeated(tensors[3], sizes["H"]), _repeated(tensors[4], sizes["H"])))
     line = sizes["T"] * torch.arange(sequences + 1) if offsets is None else offsets
     shift, maximum, m = _maxima(*weighed, m, line)
     if mode == "naive":
@@ -2360,7 +2360,7 @@ def _naive_documents(q, k, v, i, f, S, z, shift, maximum, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], i[:, part], f[:, part]))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], i[:, part], f[:, part]))
             results.append(_naive(*inputs, scale, shift[:, part], maximum[:, part], S[sequence], z[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

@@ -157,9 +157,9 @@ def _running_maximum(log_decay, log_weight, start, offsets):
     """The maximum before and after every token of a line of tokens, and after every sequence in it.
 
     It starts from `start`, one for each sequence, and each token makes max(log_decay + m, log_weight) of it. So do any
-    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, and handed on in
-    it, so that what is added to a large maximum counts. The units of tokens are these maxima rounded to float32: the same
-    numbers wherever they are used.
+    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, and handed on
+    in it, so that what is added to a large maximum counts. The units of tokens are these maxima rounded to float32: the
+    same numbers wherever they are used.
     """
     end = start.clone()
     start = start.clamp(EMPTY, -EMPTY)
@@ -1394,7 +1394,7 @@ def step(r, k, v, w, u, state=None, *, scale=None) -> tuple[Tensor, State]:
     if state is None:
         state = _empty_state(sizes, sizes["B"], r, dtype)
     S, z, m = _check_state("state", state, sizes, sizes["B"], r, dtype)
-    weighed = (tensors[k].to(dtype) for k in [1, 3, 4])
+    weighed = (tensors[k].contiguous().to(dtype) for k in [1, 3, 4])
     shift, maximum, read_maximum, read_shift, m = _maxima(*weighed, m, torch.arange(sizes["B"] + 1))
     with _without_autocast(tensors[0].device):
         v, weight, log_decay, bonus_weight, read_weight, gate = _token_values(
@@ -1450,7 +1450,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
     *state, m = state
-    weighed = (tensors[k].to(dtype) for k in [1, 3, 4])
+    weighed = (tensors[k].contiguous().to(dtype) for k in [1, 3, 4])
     line = sizes["T"] * torch.arange(sequences + 1) if offsets is None else offsets
     shift, maximum, read_maximum, read_shift, m = _maxima(*weighed, m, line)
     if mode == "naive":
@@ -1467,7 +1467,7 @@ def _naive_documents(r, k, v, w, u, S, z, shift, maximum, read_maximum, read_shi
     results = []
     with _without_autocast(r.device):
         for sequence, part in _each_document(offsets, r.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
+            inputs = (x.contiguous().to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
             results.append(
                 _naive(
                     *inputs,

@@ -1995,7 +1995,7 @@ def _naive_documents(r, k, v, w, u, S, offsets, scale):
     results = []
     with _without_autocast(r.device):
         for sequence, part in _each_document(offsets, r.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
+            inputs = (x.contiguous().to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

@@ -2235,7 +2235,7 @@ def _naive_documents(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offs
     results = []
     with _without_autocast(x.device):
         for sequence, part in _each_document(offsets, x.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (x[:, part], log_dt, D, A_re_log, A_im, C_re, C_im))
+            inputs = (x.contiguous().to(S.dtype) for x in (x[:, part], log_dt, D, A_re_log, A_im, C_re, C_im))
             results.append(_naive(*inputs, scale, position[:, part], S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(x.dtype), *(torch.cat(x) for x in state)
