@@ -328,7 +328,8 @@ def _chunk_backward_torch(q, k, v, i, f, scale, shift, maximum, S, z, d_o, d_S, 
     # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
     d_key = decay_to_end[..., :, None] * d_key_decayed + d_similarity.mT @ query
     tokens_of_d_key = _unrows(d_key, T)
-    d_i = (part_of_i * tokens_of_d_key).sum(-1)  # d_i[t] = Σ_m k[t,m] exp(i[t] - maximum[t]) d_key[t,m]
+    # d_i[t] = Σ_m k[t,m] exp(i[t] - maximum[t]) d_key[t,m] (1 where |i[t]| ≤ 1000000000, 0 otherwise)
+    d_i = (part_of_i * tokens_of_d_key * (torch.abs(i[..., None]) <= 1000000000).to(i[..., None].dtype)).sum(-1)
     d_k = tokens_of_d_key * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None])
     # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
     d_chunk_decay = (d_S * S).sum(-2).sum(-1) + (d_z * z).sum(-1)
@@ -1868,7 +1869,11 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
     f = _repeated(f, H).float()
     i = _repeated(i, H).float()
     k = _repeated(k, H).float()
-    d_i = ((k * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None])) * d_key).sum(-1)
+    d_i = (
+        (k * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None]))
+        * d_key
+        * (torch.abs(i[..., None]) <= 1000000000).to(i[..., None].dtype)
+    ).sum(-1)
     d_f = d_log_decay * torch.sigmoid(-f)
     return (
         d_q,

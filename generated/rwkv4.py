@@ -296,9 +296,10 @@ def _segment_backward(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S
     d_r = gate * d_gate * torch.sigmoid(-r)
     d_weight = d_z + v * d_S
     d_bonus_weight = d_n + v * d_y
-    part_of_bonus_weight = bonus_weight * d_bonus_weight
-    d_k = weight * d_weight + part_of_bonus_weight
-    d_u = part_of_bonus_weight.sum((0, 1))
+    d_k = weight * d_weight * (torch.abs(k) <= 1000000000).to(k.dtype) + bonus_weight * d_bonus_weight * (
+        torch.abs(k) <= 1000000000
+    ).to(k.dtype)
+    d_u = (bonus_weight * d_bonus_weight).sum((0, 1))
     d_v = weight * d_S + bonus_weight * d_y
     d_decay = d_S * S + d_z * z
     d_log_decay = decay * d_decay
@@ -704,10 +705,11 @@ def _scan_backward(
         d_n = -o * d_o / n
         d_y = gate * d_o / n
         d_bonus_weight = d_n + v * d_y
-        part_of_bonus_weight = bonus_weight * d_bonus_weight
         weight = tl.where(channel_valid, tl.exp(_maximum(_minimum(k, 1000000000.0), -1000000000.0) - maximum), 0.0)
         d_weight = d_z + v * d_S
-        d_k = weight * d_weight + part_of_bonus_weight
+        d_k = weight * d_weight * tl.where(
+            tl.abs(k) <= 1000000000, 1.0, 0.0
+        ) + bonus_weight * d_bonus_weight * tl.where(tl.abs(k) <= 1000000000, 1.0, 0.0)
         d_v = weight * d_S + bonus_weight * d_y
         d_decay = d_S * S + d_z * z
         log_decay = tl.where(channel_valid, shift - tl.exp(_minimum(w, 80.0)), 0.0)
@@ -715,7 +717,7 @@ def _scan_backward(
         d_log_decay = decay * d_decay
         tl.store(d_r_ptr + at * CHANNELS + channel, d_r.to(d_r_ptr.dtype.element_ty), mask=channel_valid)
         tl.store(d_k_ptr + at * CHANNELS + channel, d_k.to(d_k_ptr.dtype.element_ty), mask=channel_valid)
-        d_u_chunks += tl.where(channel_valid, part_of_bonus_weight, 0.0)
+        d_u_chunks += tl.where(channel_valid, bonus_weight * d_bonus_weight, 0.0)
         tl.store(d_v_ptr + at * CHANNELS + channel, d_v.to(d_v_ptr.dtype.element_ty), mask=channel_valid)
         d_w_chunks += tl.where(channel_valid, -d_log_decay * tl.exp(_minimum(w, 80.0)), 0.0)
         d_S_read = read_weight * d_y

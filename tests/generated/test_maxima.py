@@ -82,6 +82,20 @@ def test_a_huge_weight_goes_on_to_outweigh_all_others_while_it_decays(
 
 
 @pytest.mark.parametrize("form", each_form(FORMS))
+@pytest.mark.parametrize("size", [1e9, 2e9, 1e15])
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_a_logarithm_that_is_held_has_no_gradient(name: str, size: float, form: Form) -> None:
+    """Beyond ±10⁹ it counts as that, so nothing depends on it any more: the gradient of what is computed is 0."""
+    module, values = emitted(name), wild(name, "low")
+    log = values[LOGARITHMS[name]]
+    log.copy_(size * torch.randint(-1, 2, log.shape, generator=torch.Generator().manual_seed(3)))
+    found, expected = run(module, form, values, loss="output"), truth(module, values, loss="output")
+    assert_matches(found, expected)
+    gradient = found[f"d {LOGARITHMS[name]}"]
+    assert not gradient[log.abs() > 1e9].any() and bool(gradient.any())
+
+
+@pytest.mark.parametrize("form", each_form(FORMS))
 @pytest.mark.parametrize("u", [-600.0, -200.0, 90.0, 300.0])
 @pytest.mark.parametrize("k", [0.0, 1e8, 1e10, -1e10, LARGEST])
 def test_a_bonus_beside_a_huge_key_leaves_the_only_value(k: float, u: float, form: Form) -> None:
