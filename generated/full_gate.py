@@ -632,11 +632,11 @@ class _Grid:
             for BV in [min(1 << (V - 1).bit_length(), max(1, most // BM))]
         }
         self.tiles = self.blocks["tokens"]["TILES"]
-        self.span = max(1, SCRATCH // (self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
+        self.span = max(1, SCRATCH // max(1, self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
 
     def group(self, x):
         """How many heads each head of an input serves."""
-        return self.heads // x.shape[2]
+        return self.heads // max(1, x.shape[2])
 
     def gradient(self, x):
         """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""

@@ -1182,7 +1182,7 @@ class _Grid:
 
     def group(self, x):
         """How many heads each head of an input serves."""
-        return self.heads // x.shape[2]
+        return self.heads // max(1, x.shape[2])
 
     def gradient(self, x):
         """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""

@@ -179,7 +179,7 @@ def _maxima(i, f, m, offsets):
     """Shift, maximum of every token, and the maximum after every sequence."""
     log_decay, log_weight = _log_weights(i, f)
     log_decay, log_weight = torch.broadcast_tensors(log_decay, log_weight)
-    line = (x.reshape(-1, *m.shape[1:]) for x in (log_decay, log_weight))
+    line = (x.flatten(0, x.dim() - m.dim()) for x in (log_decay, log_weight))
     before, maximum, m = OPS["maxima"](*line, m, offsets)
     before, maximum = before.view(log_weight.shape), maximum.view(log_weight.shape)
     shift = (before - maximum).clamp(min=GONE)
@@ -1441,7 +1441,7 @@ class _Grid:
 
     def group(self, x):
         """How many heads each head of an input serves."""
-        return self.heads // x.shape[2]
+        return self.heads // max(1, x.shape[2])
 
     def gradient(self, x):
         """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""

@@ -191,7 +191,7 @@ def _maxima(k, w, u, m, offsets):
     """Shift, maximum, read_maximum, read_shift of every token, and the maximum after every sequence."""
     log_decay, log_weight, log_own = _log_weights(k, w, u)
     log_decay, log_weight = torch.broadcast_tensors(log_decay, log_weight)
-    line = (x.reshape(-1, *m.shape[1:]) for x in (log_decay, log_weight))
+    line = (x.flatten(0, x.dim() - m.dim()) for x in (log_decay, log_weight))
     before, maximum, m = OPS["maxima"](*line, m, offsets)
     before, maximum = before.view(log_weight.shape), maximum.view(log_weight.shape)
     read_maximum = torch.maximum(before, log_own)

@@ -45,8 +45,8 @@ SMALLEST_UNIT = -60
 class Relative(Activation):
     """relative(x, m): x − m, taken before anything else is added, which large numbers would swallow.
 
-    x is held within ±10⁹, where a maximum in float32 is off by no more than an exponential can bear. Beyond, its slope is
-    0, as autograd has it.
+    x is held within ±10⁹, where a maximum in float32 is off by no more than an exponential can bear; beyond it has no
+    slope.
     """
 
     nargs = 2
