@@ -177,31 +177,33 @@ def _chunk_backward_torch(q, k, v, W, scale, S, z, d_o, d_S, d_z, size):
     T = q.shape[1]
     K = q.shape[-1]
     part_of_k = torch.einsum("...hk,hke->...he", k, W)  # Σ_k k[t,k] W[k,e]
-    # exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
-    part_of_k_2 = torch.exp(part_of_k - part_of_k.amax(-1)[..., None])
-    sum_of_k = part_of_k_2.sum(-1)  # Σ_e exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
+    part_of_k_2 = part_of_k.amax(-1)
+    part_of_k_3 = torch.exp(part_of_k - part_of_k_2[..., None])  # exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
+    sum_of_k = part_of_k_3.sum(-1)  # Σ_e exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
     # exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e'''])) / (Σ_{e'''} exp(Σ_k k[t,k] W[k,e'''] - max(Σ_k k[t,k] W[k,e])))
-    part_of_k_3 = part_of_k_2 / sum_of_k[..., None]
-    # exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
-    part_of_k_4 = torch.exp(-(-part_of_k).amax(-1)[..., None] - part_of_k)
-    sum_of_k_2 = part_of_k_4.sum(-1)  # Σ_e exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
-    part_of_k_5 = part_of_k_4 / sum_of_k_2[..., None]
-    key_features = torch.cat((part_of_k_3, part_of_k_5), -1)
+    part_of_k_4 = part_of_k_3 / sum_of_k[..., None]
+    part_of_k_5 = -part_of_k  # -Σ_k k[t,k] W[k,e]
+    part_of_k_6 = part_of_k_5.amax(-1)
+    part_of_k_7 = torch.exp(-part_of_k_6[..., None] - part_of_k)  # exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
+    sum_of_k_2 = part_of_k_7.sum(-1)  # Σ_e exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
+    part_of_k_8 = part_of_k_7 / sum_of_k_2[..., None]
+    key_features = torch.cat((part_of_k_4, part_of_k_8), -1)
     key = _rows(key_features, size)
     value = _rows(v, size)
     S, _ = _scan(S, key.mT @ value, dim=-3)
     z, _ = _scan(z, key.sum(-2), dim=-2)
     part_of_q = torch.einsum("...hk,hke->...he", q, W)  # Σ_k q[t,k] W[k,e]
-    # exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e''']))
-    part_of_q_3 = torch.exp(part_of_q - part_of_q.amax(-1)[..., None])
-    sum_of_q_2 = part_of_q_3.sum(-1)  # Σ_e exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e''']))
+    part_of_q_5 = part_of_q.amax(-1)
+    part_of_q_6 = torch.exp(part_of_q - part_of_q_5[..., None])  # exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e''']))
+    sum_of_q_2 = part_of_q_6.sum(-1)  # Σ_e exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e''']))
     # exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e'''])) / (Σ_{e'''} exp(Σ_k q[t,k] W[k,e'''] - max(Σ_k q[t,k] W[k,e])))
-    part_of_q_4 = part_of_q_3 / sum_of_q_2[..., None]
-    # exp(-max(-Σ_k q[t,k] W[k,e''']) - Σ_k q[t,k] W[k,e])
-    part_of_q_2 = torch.exp(-(-part_of_q).amax(-1)[..., None] - part_of_q)
-    sum_of_q = part_of_q_2.sum(-1)  # Σ_e exp(-max(-Σ_k q[t,k] W[k,e''']) - Σ_k q[t,k] W[k,e])
-    part_of_q_5 = part_of_q_2 / sum_of_q[..., None]
-    query_features = scale * torch.cat((part_of_q_4, part_of_q_5), -1)
+    part_of_q_7 = part_of_q_6 / sum_of_q_2[..., None]
+    part_of_q_2 = -part_of_q  # -Σ_k q[t,k] W[k,e]
+    part_of_q_3 = part_of_q_2.amax(-1)
+    part_of_q_4 = torch.exp(-part_of_q_3[..., None] - part_of_q)  # exp(-max(-Σ_k q[t,k] W[k,e''']) - Σ_k q[t,k] W[k,e])
+    sum_of_q = part_of_q_4.sum(-1)  # Σ_e exp(-max(-Σ_k q[t,k] W[k,e''']) - Σ_k q[t,k] W[k,e])
+    part_of_q_8 = part_of_q_4 / sum_of_q[..., None]
+    query_features = scale * torch.cat((part_of_q_7, part_of_q_8), -1)
     query = _rows(query_features, size)
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     scores = similarity.tril()  # scores[t,i] = similarity[t,i] where i ≤ t
@@ -222,29 +224,43 @@ def _chunk_backward_torch(q, k, v, W, scale, S, z, d_o, d_S, d_z, size):
     d_query_features = _unrows(d_query, T)
     part_of_scale = scale * d_query_features
     part_of_scale_2 = part_of_scale.narrow(-1, K, K)
-    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
-    part_of_q_6 = -part_of_q_2 * (
+    part_of_q_9 = -part_of_q_4 * (
         part_of_scale_2 / sum_of_q[..., None]
-        + (-part_of_q_5 * part_of_scale_2 / sum_of_q[..., None]).sum(-1)[..., None]
-    ) + part_of_q_3 * (
-        part_of_scale_3 / sum_of_q_2[..., None]
-        + (-part_of_q_4 * part_of_scale_3 / sum_of_q_2[..., None]).sum(-1)[..., None]
+        + (-part_of_q_8 * part_of_scale_2 / sum_of_q[..., None]).sum(-1)[..., None]
     )
-    d_q = torch.einsum("...he,hke->...hk", part_of_q_6, W)
+    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
+    part_of_q_10 = (
+        part_of_scale_3 / sum_of_q_2[..., None]
+        + (-part_of_q_7 * part_of_scale_3 / sum_of_q_2[..., None]).sum(-1)[..., None]
+    )
+    part_of_q_11 = (
+        part_of_q_9
+        + -torch.where(part_of_q_2 == part_of_q_3[..., None], part_of_q_9.sum(-1)[..., None], 0.0)
+        + part_of_q_6 * part_of_q_10
+        + torch.where(part_of_q == part_of_q_5[..., None], (-part_of_q_6 * part_of_q_10).sum(-1)[..., None], 0.0)
+    )
+    d_q = torch.einsum("...he,hke->...hk", part_of_q_11, W)
     # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
     d_key = d_z[..., None, :] + value @ d_S.mT + d_similarity.mT @ query
     d_key_features = _unrows(d_key, T)
     part_of_d_key_features = d_key_features.narrow(-1, K, K)
-    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
-    part_of_k_6 = -part_of_k_4 * (
+    part_of_k_9 = -part_of_k_7 * (
         part_of_d_key_features / sum_of_k_2[..., None]
-        + (-part_of_k_5 * part_of_d_key_features / sum_of_k_2[..., None]).sum(-1)[..., None]
-    ) + part_of_k_2 * (
-        part_of_d_key_features_2 / sum_of_k[..., None]
-        + (-part_of_k_3 * part_of_d_key_features_2 / sum_of_k[..., None]).sum(-1)[..., None]
+        + (-part_of_k_8 * part_of_d_key_features / sum_of_k_2[..., None]).sum(-1)[..., None]
     )
-    d_W = torch.einsum("bthe,bthk->hke", part_of_k_6, k) + torch.einsum("bthe,bthk->hke", part_of_q_6, q)
-    d_k = torch.einsum("...he,hke->...hk", part_of_k_6, W)
+    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
+    part_of_k_10 = (
+        part_of_d_key_features_2 / sum_of_k[..., None]
+        + (-part_of_k_4 * part_of_d_key_features_2 / sum_of_k[..., None]).sum(-1)[..., None]
+    )
+    part_of_k_11 = (
+        part_of_k_9
+        + -torch.where(part_of_k_5 == part_of_k_6[..., None], part_of_k_9.sum(-1)[..., None], 0.0)
+        + part_of_k_3 * part_of_k_10
+        + torch.where(part_of_k == part_of_k_2[..., None], (-part_of_k_3 * part_of_k_10).sum(-1)[..., None], 0.0)
+    )
+    d_W = torch.einsum("bthe,bthk->hke", part_of_k_11, k) + torch.einsum("bthe,bthk->hke", part_of_q_11, q)
+    d_k = torch.einsum("...he,hke->...hk", part_of_k_11, W)
     d_value = key @ d_S + scores.mT @ d_y  # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
     d_v = _unrows(d_value, T)
     return d_q, d_k, d_v, d_W, d_S_start, d_z_start
@@ -1274,35 +1290,55 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
     part_of_scale = scale * d_query_features
     part_of_scale_2 = part_of_scale.narrow(-1, K, K)
     part_of_q = torch.einsum("...hk,hke->...he", q, W)
-    part_of_q_2 = torch.exp(-(-part_of_q).amax(-1)[..., None] - part_of_q)
-    sum_of_q = part_of_q_2.sum(-1)
-    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
-    part_of_q_3 = torch.exp(part_of_q - part_of_q.amax(-1)[..., None])
-    sum_of_q_2 = part_of_q_3.sum(-1)
-    part_of_q_4 = -part_of_q_2 * (
+    part_of_q_2 = -part_of_q
+    part_of_q_3 = part_of_q_2.amax(-1)
+    part_of_q_4 = torch.exp(-part_of_q_3[..., None] - part_of_q)
+    sum_of_q = part_of_q_4.sum(-1)
+    part_of_q_5 = -part_of_q_4 * (
         part_of_scale_2 / sum_of_q[..., None]
-        + (-(part_of_q_2 / sum_of_q[..., None]) * part_of_scale_2 / sum_of_q[..., None]).sum(-1)[..., None]
-    ) + part_of_q_3 * (
-        part_of_scale_3 / sum_of_q_2[..., None]
-        + (-(part_of_q_3 / sum_of_q_2[..., None]) * part_of_scale_3 / sum_of_q_2[..., None]).sum(-1)[..., None]
+        + (-(part_of_q_4 / sum_of_q[..., None]) * part_of_scale_2 / sum_of_q[..., None]).sum(-1)[..., None]
     )
-    d_q = torch.einsum("...he,hke->...hk", part_of_q_4, W)
+    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
+    part_of_q_6 = part_of_q.amax(-1)
+    part_of_q_7 = torch.exp(part_of_q - part_of_q_6[..., None])
+    sum_of_q_2 = part_of_q_7.sum(-1)
+    part_of_q_8 = (
+        part_of_scale_3 / sum_of_q_2[..., None]
+        + (-(part_of_q_7 / sum_of_q_2[..., None]) * part_of_scale_3 / sum_of_q_2[..., None]).sum(-1)[..., None]
+    )
+    part_of_q_9 = (
+        part_of_q_5
+        + -torch.where(part_of_q_2 == part_of_q_3[..., None], part_of_q_5.sum(-1)[..., None], 0.0)
+        + part_of_q_7 * part_of_q_8
+        + torch.where(part_of_q == part_of_q_6[..., None], (-part_of_q_7 * part_of_q_8).sum(-1)[..., None], 0.0)
+    )
+    d_q = torch.einsum("...he,hke->...hk", part_of_q_9, W)
     part_of_d_key_features = d_key_features.narrow(-1, K, K)
     part_of_k = torch.einsum("...hk,hke->...he", k, W)
-    part_of_k_2 = torch.exp(-(-part_of_k).amax(-1)[..., None] - part_of_k)
-    sum_of_k = part_of_k_2.sum(-1)
-    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
-    part_of_k_3 = torch.exp(part_of_k - part_of_k.amax(-1)[..., None])
-    sum_of_k_2 = part_of_k_3.sum(-1)
-    part_of_k_4 = -part_of_k_2 * (
+    part_of_k_2 = -part_of_k
+    part_of_k_3 = part_of_k_2.amax(-1)
+    part_of_k_4 = torch.exp(-part_of_k_3[..., None] - part_of_k)
+    sum_of_k = part_of_k_4.sum(-1)
+    part_of_k_5 = -part_of_k_4 * (
         part_of_d_key_features / sum_of_k[..., None]
-        + (-(part_of_k_2 / sum_of_k[..., None]) * part_of_d_key_features / sum_of_k[..., None]).sum(-1)[..., None]
-    ) + part_of_k_3 * (
-        part_of_d_key_features_2 / sum_of_k_2[..., None]
-        + (-(part_of_k_3 / sum_of_k_2[..., None]) * part_of_d_key_features_2 / sum_of_k_2[..., None]).sum(-1)[..., None]
+        + (-(part_of_k_4 / sum_of_k[..., None]) * part_of_d_key_features / sum_of_k[..., None]).sum(-1)[..., None]
     )
-    d_W = torch.einsum("bthe,bthk->hke", part_of_k_4, k) + torch.einsum("bthe,bthk->hke", part_of_q_4, q)
-    d_k = torch.einsum("...he,hke->...hk", part_of_k_4, W)
+    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
+    part_of_k_6 = part_of_k.amax(-1)
+    part_of_k_7 = torch.exp(part_of_k - part_of_k_6[..., None])
+    sum_of_k_2 = part_of_k_7.sum(-1)
+    part_of_k_8 = (
+        part_of_d_key_features_2 / sum_of_k_2[..., None]
+        + (-(part_of_k_7 / sum_of_k_2[..., None]) * part_of_d_key_features_2 / sum_of_k_2[..., None]).sum(-1)[..., None]
+    )
+    part_of_k_9 = (
+        part_of_k_5
+        + -torch.where(part_of_k_2 == part_of_k_3[..., None], part_of_k_5.sum(-1)[..., None], 0.0)
+        + part_of_k_7 * part_of_k_8
+        + torch.where(part_of_k == part_of_k_6[..., None], (-part_of_k_7 * part_of_k_8).sum(-1)[..., None], 0.0)
+    )
+    d_W = torch.einsum("bthe,bthk->hke", part_of_k_9, k) + torch.einsum("bthe,bthk->hke", part_of_q_9, q)
+    d_k = torch.einsum("...he,hke->...hk", part_of_k_9, W)
     return (
         d_q,
         d_k,
