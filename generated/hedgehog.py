@@ -235,9 +235,9 @@ def _chunk_backward_torch(q, k, v, W, scale, S, z, d_o, d_S, d_z, size):
     )
     part_of_q_11 = (
         part_of_q_9
-        + -torch.where(part_of_q_2 == part_of_q_3[..., None], part_of_q_9.sum(-1)[..., None], 0.0)
+        + -(part_of_q_9.sum(-1)[..., None] * (part_of_q_2 == part_of_q_3[..., None]).to(part_of_q_2.dtype))
         + part_of_q_6 * part_of_q_10
-        + torch.where(part_of_q == part_of_q_5[..., None], (-part_of_q_6 * part_of_q_10).sum(-1)[..., None], 0.0)
+        + (-part_of_q_6 * part_of_q_10).sum(-1)[..., None] * (part_of_q == part_of_q_5[..., None]).to(part_of_q.dtype)
     )
     d_q = torch.einsum("...he,hke->...hk", part_of_q_11, W)
     # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
@@ -255,9 +255,9 @@ def _chunk_backward_torch(q, k, v, W, scale, S, z, d_o, d_S, d_z, size):
     )
     part_of_k_11 = (
         part_of_k_9
-        + -torch.where(part_of_k_5 == part_of_k_6[..., None], part_of_k_9.sum(-1)[..., None], 0.0)
+        + -(part_of_k_9.sum(-1)[..., None] * (part_of_k_5 == part_of_k_6[..., None]).to(part_of_k_5.dtype))
         + part_of_k_3 * part_of_k_10
-        + torch.where(part_of_k == part_of_k_2[..., None], (-part_of_k_3 * part_of_k_10).sum(-1)[..., None], 0.0)
+        + (-part_of_k_3 * part_of_k_10).sum(-1)[..., None] * (part_of_k == part_of_k_2[..., None]).to(part_of_k.dtype)
     )
     d_W = torch.einsum("bthe,bthk->hke", part_of_k_11, k) + torch.einsum("bthe,bthk->hke", part_of_q_11, q)
     d_k = torch.einsum("...he,hke->...hk", part_of_k_11, W)
@@ -1308,9 +1308,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
     )
     part_of_q_9 = (
         part_of_q_5
-        + -torch.where(part_of_q_2 == part_of_q_3[..., None], part_of_q_5.sum(-1)[..., None], 0.0)
+        + -(part_of_q_5.sum(-1)[..., None] * (part_of_q_2 == part_of_q_3[..., None]).to(part_of_q_2.dtype))
         + part_of_q_7 * part_of_q_8
-        + torch.where(part_of_q == part_of_q_6[..., None], (-part_of_q_7 * part_of_q_8).sum(-1)[..., None], 0.0)
+        + (-part_of_q_7 * part_of_q_8).sum(-1)[..., None] * (part_of_q == part_of_q_6[..., None]).to(part_of_q.dtype)
     )
     d_q = torch.einsum("...he,hke->...hk", part_of_q_9, W)
     part_of_d_key_features = d_key_features.narrow(-1, K, K)
@@ -1333,9 +1333,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
     )
     part_of_k_9 = (
         part_of_k_5
-        + -torch.where(part_of_k_2 == part_of_k_3[..., None], part_of_k_5.sum(-1)[..., None], 0.0)
+        + -(part_of_k_5.sum(-1)[..., None] * (part_of_k_2 == part_of_k_3[..., None]).to(part_of_k_2.dtype))
         + part_of_k_7 * part_of_k_8
-        + torch.where(part_of_k == part_of_k_6[..., None], (-part_of_k_7 * part_of_k_8).sum(-1)[..., None], 0.0)
+        + (-part_of_k_7 * part_of_k_8).sum(-1)[..., None] * (part_of_k == part_of_k_6[..., None]).to(part_of_k.dtype)
     )
     d_W = torch.einsum("bthe,bthk->hke", part_of_k_9, k) + torch.einsum("bthe,bthk->hke", part_of_q_9, q)
     d_k = torch.einsum("...he,hke->...hk", part_of_k_9, W)

@@ -253,7 +253,7 @@ def _(op: Reduce, g: Graph, node: Node, cotangent: Node) -> Transposed:
 def _(op: Largest, g: Graph, node: Node, cotangent: Node) -> Transposed:
     (arg,) = node.args
     x, largest, d = map(placeholder, range(3))
-    yield arg, g.map(where(sympy.Eq(x, largest), d, 0), {x: arg, largest: node, d: cotangent})
+    yield arg, g.map(d * where(sympy.Eq(x, largest), 1, 0), {x: arg, largest: node, d: cotangent})
 
 
 @transpose.register
