@@ -1146,7 +1146,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, S, z):
                 z_ends,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, S_end)
@@ -1169,7 +1169,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, S, z):
             z_end,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1213,7 +1213,7 @@ def _launch_recurrent(offsets, scale, q, k, v, S, z):
             z_end,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         chunked=False,
     )
 
@@ -1259,7 +1259,7 @@ def _launch_step(slots, scale, q, k, v, S, z, S_end, z_end):
             BM=1 << (M - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             num_warps=max(1, min(16, (1 << (M - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1294,7 +1294,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 z_ends,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, torch.empty_like(S))
@@ -1315,7 +1315,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
             d_query_features_rows,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         **products,
     )
 
@@ -1357,7 +1357,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 d_z_end,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1400,7 +1400,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 d_z_end,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1434,6 +1434,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -1948,7 +1953,7 @@ def _naive_documents(q, k, v, S, z, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
             results.append(_naive(*inputs, scale, S[sequence], z[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

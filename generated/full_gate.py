@@ -685,7 +685,7 @@ class _Grid:
             for BV in [min(1 << (V - 1).bit_length(), max(1, most // BM))]
         }
         self.tiles = self.blocks["tokens"]["TILES"]
-        self.span = max(1, SCRATCH // (self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
+        self.span = max(1, SCRATCH // max(1, self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
 
     def gradient(self, x):
         """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
@@ -735,9 +735,9 @@ def _launch_forward(size, offsets, scale, q, k, v, g, S):
         grid.chunks,
         (g, k, v, S_edges, totals, grid.cuts),
         (),
-        g_group=H // g.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        g_group=_group(g, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
     )
     grid.hand_over(S_edges, totals, S, S_end, False)
     o = v.new_empty(batch, T, H, V)
@@ -746,10 +746,10 @@ def _launch_forward(size, offsets, scale, q, k, v, g, S):
         grid.chunks,
         (S_edges, q, g, k, v, o, grid.cuts),
         (scale,),
-        q_group=H // q.shape[2],
-        g_group=H // g.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        q_group=_group(q, H),
+        g_group=_group(g, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
     )
     return o, (S_end,)
 
@@ -767,10 +767,10 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
         grid.sequences,
         (q, k, v, g, S, o, S_end, grid.offsets),
         (scale,),
-        q_group=H // q.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
-        g_group=H // g.shape[2],
+        q_group=_group(q, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
+        g_group=_group(g, H),
     )
     return o, (S_end,)
 
@@ -803,10 +803,10 @@ def _launch_step(slots, scale, q, k, v, g, S, S_end):
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            q_group=H // q.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            g_group=H // g.shape[2],
+            q_group=_group(q, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            g_group=_group(g, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -828,9 +828,9 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
         grid.chunks,
         (g, k, v, S_edges, totals, grid.cuts),
         (),
-        g_group=H // g.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        g_group=_group(g, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
     )
     grid.hand_over(S_edges, totals, S, S_end, False)
     d_S_edges = torch.empty_like(S_edges)
@@ -840,8 +840,8 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
         grid.chunks,
         (g, d_o, q, d_S_edges, grid.cuts),
         (scale,),
-        g_group=H // g.shape[2],
-        q_group=H // q.shape[2],
+        g_group=_group(g, H),
+        q_group=_group(q, H),
     )
     grid.hand_over(d_S_edges, totals, d_S, d_S_start, True)
     d_q_tiles = S.new_empty(grid.tiles, batch, T, H, K)
@@ -862,10 +862,10 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 first_slot,
             ),
             CHUNK=size,
-            g_group=H // g.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
+            g_group=_group(g, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            q_group=_group(q, H),
         )
     d_q = d_q_tiles.sum(0)
     d_k = d_k_tiles.sum(0)
@@ -875,6 +875,11 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -1381,7 +1386,7 @@ def _naive_documents(q, k, v, g, S, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

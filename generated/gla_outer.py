@@ -1948,10 +1948,10 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, r, S):
                 totals,
             ),
             (),
-            g_group=H // g.shape[2],
-            r_group=H // r.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            g_group=_group(g, H),
+            r_group=_group(r, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1972,11 +1972,11 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, r, S):
         ),
         (scale,),
         levels=True,
-        q_group=H // q.shape[2],
-        g_group=H // g.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
-        r_group=H // r.shape[2],
+        q_group=_group(q, H),
+        g_group=_group(g, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
+        r_group=_group(r, H),
         ENDS=not grid.split,
         **products,
     )
@@ -2006,11 +2006,11 @@ def _launch_recurrent(offsets, scale, q, k, v, g, r, S):
             S_end,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
-        g_group=H // g.shape[2],
-        r_group=H // r.shape[2],
+        q_group=_group(q, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
+        g_group=_group(g, H),
+        r_group=_group(r, H),
         chunked=False,
     )
 
@@ -2046,11 +2046,11 @@ def _launch_step(slots, scale, q, k, v, g, r, S, S_end):
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            q_group=H // q.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            g_group=H // g.shape[2],
-            r_group=H // r.shape[2],
+            q_group=_group(q, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            g_group=_group(g, H),
+            r_group=_group(r, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -2085,10 +2085,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
                 totals,
             ),
             (),
-            g_group=H // g.shape[2],
-            r_group=H // r.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            g_group=_group(g, H),
+            r_group=_group(r, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
@@ -2114,11 +2114,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
-            g_group=H // g.shape[2],
-            q_group=H // q.shape[2],
-            r_group=H // r.shape[2],
-            v_group=H // v.shape[2],
-            k_group=H // k.shape[2],
+            g_group=_group(g, H),
+            q_group=_group(q, H),
+            r_group=_group(r, H),
+            v_group=_group(v, H),
+            k_group=_group(k, H),
             **products,
         )
 
@@ -2138,11 +2138,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
                 d_log_decay_value_part,
             ),
             (scale,),
-            r_group=H // r.shape[2],
-            q_group=H // q.shape[2],
-            g_group=H // g.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            r_group=_group(r, H),
+            q_group=_group(q, H),
+            g_group=_group(g, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
 
@@ -2169,11 +2169,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
-            g_group=H // g.shape[2],
-            q_group=H // q.shape[2],
-            r_group=H // r.shape[2],
-            v_group=H // v.shape[2],
-            k_group=H // k.shape[2],
+            g_group=_group(g, H),
+            q_group=_group(q, H),
+            r_group=_group(r, H),
+            v_group=_group(v, H),
+            k_group=_group(k, H),
             **products,
         )
 
@@ -2192,9 +2192,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
                 totals,
             ),
             (scale,),
-            g_group=H // g.shape[2],
-            r_group=H // r.shape[2],
-            q_group=H // q.shape[2],
+            g_group=_group(g, H),
+            r_group=_group(r, H),
+            q_group=_group(q, H),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
@@ -2221,11 +2221,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
-            g_group=H // g.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            r_group=H // r.shape[2],
-            q_group=H // q.shape[2],
+            g_group=_group(g, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            r_group=_group(r, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -2251,11 +2251,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
-            r_group=H // r.shape[2],
-            k_group=H // k.shape[2],
-            g_group=H // g.shape[2],
-            q_group=H // q.shape[2],
-            v_group=H // v.shape[2],
+            r_group=_group(r, H),
+            k_group=_group(k, H),
+            g_group=_group(g, H),
+            q_group=_group(q, H),
+            v_group=_group(v, H),
             **products,
         )
 
@@ -2286,11 +2286,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
-            g_group=H // g.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            r_group=H // r.shape[2],
-            q_group=H // q.shape[2],
+            g_group=_group(g, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            r_group=_group(r, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -2308,6 +2308,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -2838,7 +2843,7 @@ def _naive_documents(q, k, v, g, r, S, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part], r[:, part]))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part], r[:, part]))
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

@@ -1599,9 +1599,9 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
                 totals,
             ),
             (),
-            g_group=H // g.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            g_group=_group(g, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1621,10 +1621,10 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
         ),
         (scale,),
         levels=True,
-        q_group=H // q.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
-        g_group=H // g.shape[2],
+        q_group=_group(q, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
+        g_group=_group(g, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1653,10 +1653,10 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
             S_end,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
-        g_group=H // g.shape[2],
+        q_group=_group(q, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
+        g_group=_group(g, H),
         chunked=False,
     )
 
@@ -1691,10 +1691,10 @@ def _launch_step(slots, scale, q, k, v, g, S, S_end):
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            q_group=H // q.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            g_group=H // g.shape[2],
+            q_group=_group(q, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            g_group=_group(g, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1728,9 +1728,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 totals,
             ),
             (),
-            g_group=H // g.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            g_group=_group(g, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
@@ -1752,9 +1752,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            g_group=H // g.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            g_group=_group(g, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
 
@@ -1773,10 +1773,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 d_log_decay_part,
             ),
             (scale,),
-            g_group=H // g.shape[2],
-            q_group=H // q.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            g_group=_group(g, H),
+            q_group=_group(q, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
 
@@ -1800,10 +1800,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            g_group=H // g.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
+            g_group=_group(g, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            q_group=_group(q, H),
             **products,
         )
 
@@ -1821,8 +1821,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 totals,
             ),
             (scale,),
-            g_group=H // g.shape[2],
-            q_group=H // q.shape[2],
+            g_group=_group(g, H),
+            q_group=_group(q, H),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
@@ -1843,9 +1843,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            v_group=H // v.shape[2],
-            g_group=H // g.shape[2],
-            q_group=H // q.shape[2],
+            v_group=_group(v, H),
+            g_group=_group(g, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1870,10 +1870,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            g_group=H // g.shape[2],
-            k_group=H // k.shape[2],
-            q_group=H // q.shape[2],
-            v_group=H // v.shape[2],
+            g_group=_group(g, H),
+            k_group=_group(k, H),
+            q_group=_group(q, H),
+            v_group=_group(v, H),
             **products,
         )
 
@@ -1900,10 +1900,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            v_group=H // v.shape[2],
-            g_group=H // g.shape[2],
-            q_group=H // q.shape[2],
-            k_group=H // k.shape[2],
+            v_group=_group(v, H),
+            g_group=_group(g, H),
+            q_group=_group(q, H),
+            k_group=_group(k, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1920,6 +1920,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -2429,7 +2434,7 @@ def _naive_documents(q, k, v, g, S, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], g[:, part]))
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

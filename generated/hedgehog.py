@@ -205,31 +205,33 @@ def _segment_backward(q, k, v, W, scale, S, z, d_o, d_S, d_z, size):
     T = q.shape[1]
     K = q.shape[-1]
     part_of_k = torch.einsum("...hk,hke->...he", k, W)  # Σ_k k[t,k] W[k,e]
-    # exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
-    part_of_k_2 = torch.exp(part_of_k - part_of_k.amax(-1)[..., None])
-    sum_of_k = part_of_k_2.sum(-1)  # Σ_e exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
+    part_of_k_2 = part_of_k.amax(-1)
+    part_of_k_3 = torch.exp(part_of_k - part_of_k_2[..., None])  # exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
+    sum_of_k = part_of_k_3.sum(-1)  # Σ_e exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
     # exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e'''])) / (Σ_{e'''} exp(Σ_k k[t,k] W[k,e'''] - max(Σ_k k[t,k] W[k,e])))
-    part_of_k_3 = part_of_k_2 / sum_of_k[..., None]
-    # exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
-    part_of_k_4 = torch.exp(-(-part_of_k).amax(-1)[..., None] - part_of_k)
-    sum_of_k_2 = part_of_k_4.sum(-1)  # Σ_e exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
-    part_of_k_5 = part_of_k_4 / sum_of_k_2[..., None]
-    key_features = torch.cat((part_of_k_3, part_of_k_5), -1)
+    part_of_k_4 = part_of_k_3 / sum_of_k[..., None]
+    part_of_k_5 = -part_of_k  # -Σ_k k[t,k] W[k,e]
+    part_of_k_6 = part_of_k_5.amax(-1)
+    part_of_k_7 = torch.exp(-part_of_k_6[..., None] - part_of_k)  # exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
+    sum_of_k_2 = part_of_k_7.sum(-1)  # Σ_e exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
+    part_of_k_8 = part_of_k_7 / sum_of_k_2[..., None]
+    key_features = torch.cat((part_of_k_4, part_of_k_8), -1)
     key = _rows(key_features, size)
     value = _rows(v, size)
     S, _ = _scan(S, key.mT @ value, dim=-3)
     z, _ = _scan(z, key.sum(-2), dim=-2)
     part_of_q = torch.einsum("...hk,hke->...he", q, W)  # Σ_k q[t,k] W[k,e]
-    # exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e''']))
-    part_of_q_3 = torch.exp(part_of_q - part_of_q.amax(-1)[..., None])
-    sum_of_q_2 = part_of_q_3.sum(-1)  # Σ_e exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e''']))
+    part_of_q_5 = part_of_q.amax(-1)
+    part_of_q_6 = torch.exp(part_of_q - part_of_q_5[..., None])  # exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e''']))
+    sum_of_q_2 = part_of_q_6.sum(-1)  # Σ_e exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e''']))
     # exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e'''])) / (Σ_{e'''} exp(Σ_k q[t,k] W[k,e'''] - max(Σ_k q[t,k] W[k,e])))
-    part_of_q_4 = part_of_q_3 / sum_of_q_2[..., None]
-    # exp(-max(-Σ_k q[t,k] W[k,e''']) - Σ_k q[t,k] W[k,e])
-    part_of_q_2 = torch.exp(-(-part_of_q).amax(-1)[..., None] - part_of_q)
-    sum_of_q = part_of_q_2.sum(-1)  # Σ_e exp(-max(-Σ_k q[t,k] W[k,e''']) - Σ_k q[t,k] W[k,e])
-    part_of_q_5 = part_of_q_2 / sum_of_q[..., None]
-    query_features = scale * torch.cat((part_of_q_4, part_of_q_5), -1)
+    part_of_q_7 = part_of_q_6 / sum_of_q_2[..., None]
+    part_of_q_2 = -part_of_q  # -Σ_k q[t,k] W[k,e]
+    part_of_q_3 = part_of_q_2.amax(-1)
+    part_of_q_4 = torch.exp(-part_of_q_3[..., None] - part_of_q)  # exp(-max(-Σ_k q[t,k] W[k,e''']) - Σ_k q[t,k] W[k,e])
+    sum_of_q = part_of_q_4.sum(-1)  # Σ_e exp(-max(-Σ_k q[t,k] W[k,e''']) - Σ_k q[t,k] W[k,e])
+    part_of_q_8 = part_of_q_4 / sum_of_q[..., None]
+    query_features = scale * torch.cat((part_of_q_7, part_of_q_8), -1)
     query = _rows(query_features, size)
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     scores = similarity.tril()  # scores[t,i] = similarity[t,i] where i ≤ t
@@ -250,29 +252,43 @@ def _segment_backward(q, k, v, W, scale, S, z, d_o, d_S, d_z, size):
     d_query_features = _unrows(d_query, T)
     part_of_scale = scale * d_query_features
     part_of_scale_2 = part_of_scale.narrow(-1, K, K)
-    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
-    part_of_q_6 = -part_of_q_2 * (
+    part_of_q_9 = -part_of_q_4 * (
         part_of_scale_2 / sum_of_q[..., None]
-        + (-part_of_q_5 * part_of_scale_2 / sum_of_q[..., None]).sum(-1)[..., None]
-    ) + part_of_q_3 * (
-        part_of_scale_3 / sum_of_q_2[..., None]
-        + (-part_of_q_4 * part_of_scale_3 / sum_of_q_2[..., None]).sum(-1)[..., None]
+        + (-part_of_q_8 * part_of_scale_2 / sum_of_q[..., None]).sum(-1)[..., None]
     )
-    d_q = torch.einsum("...he,hke->...hk", part_of_q_6, W)
+    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
+    part_of_q_10 = (
+        part_of_scale_3 / sum_of_q_2[..., None]
+        + (-part_of_q_7 * part_of_scale_3 / sum_of_q_2[..., None]).sum(-1)[..., None]
+    )
+    part_of_q_11 = (
+        part_of_q_9
+        + -(part_of_q_9.sum(-1)[..., None] * (part_of_q_2 == part_of_q_3[..., None]).to(part_of_q_2.dtype))
+        + part_of_q_6 * part_of_q_10
+        + (-part_of_q_6 * part_of_q_10).sum(-1)[..., None] * (part_of_q == part_of_q_5[..., None]).to(part_of_q.dtype)
+    )
+    d_q = torch.einsum("...he,hke->...hk", part_of_q_11, W)
     # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
     d_key = d_z[..., None, :] + value @ d_S.mT + d_similarity.mT @ query
     d_key_features = _unrows(d_key, T)
     part_of_d_key_features = d_key_features.narrow(-1, K, K)
-    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
-    part_of_k_6 = -part_of_k_4 * (
+    part_of_k_9 = -part_of_k_7 * (
         part_of_d_key_features / sum_of_k_2[..., None]
-        + (-part_of_k_5 * part_of_d_key_features / sum_of_k_2[..., None]).sum(-1)[..., None]
-    ) + part_of_k_2 * (
-        part_of_d_key_features_2 / sum_of_k[..., None]
-        + (-part_of_k_3 * part_of_d_key_features_2 / sum_of_k[..., None]).sum(-1)[..., None]
+        + (-part_of_k_8 * part_of_d_key_features / sum_of_k_2[..., None]).sum(-1)[..., None]
     )
-    d_W = torch.einsum("bthe,bthk->hke", part_of_k_6, k) + torch.einsum("bthe,bthk->hke", part_of_q_6, q)
-    d_k = torch.einsum("...he,hke->...hk", part_of_k_6, W)
+    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
+    part_of_k_10 = (
+        part_of_d_key_features_2 / sum_of_k[..., None]
+        + (-part_of_k_4 * part_of_d_key_features_2 / sum_of_k[..., None]).sum(-1)[..., None]
+    )
+    part_of_k_11 = (
+        part_of_k_9
+        + -(part_of_k_9.sum(-1)[..., None] * (part_of_k_5 == part_of_k_6[..., None]).to(part_of_k_5.dtype))
+        + part_of_k_3 * part_of_k_10
+        + (-part_of_k_3 * part_of_k_10).sum(-1)[..., None] * (part_of_k == part_of_k_2[..., None]).to(part_of_k.dtype)
+    )
+    d_W = torch.einsum("bthe,bthk->hke", part_of_k_11, k) + torch.einsum("bthe,bthk->hke", part_of_q_11, q)
+    d_k = torch.einsum("...he,hke->...hk", part_of_k_11, W)
     d_value = key @ d_S + scores.mT @ d_y  # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
     d_v = _unrows(d_value, T)
     return d_q, d_k, d_v, d_W, d_S_start, d_z_start
@@ -1145,7 +1161,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, W, S, z):
                 z_ends,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, S_end)
@@ -1168,7 +1184,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, W, S, z):
             z_end,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1213,7 +1229,7 @@ def _launch_recurrent(offsets, scale, q, k, v, W, S, z):
             z_end,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         chunked=False,
     )
 
@@ -1260,7 +1276,7 @@ def _launch_step(slots, scale, q, k, v, W, S, z, S_end, z_end):
             BM=1 << (M - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             num_warps=max(1, min(16, (1 << (M - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1296,7 +1312,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
                 z_ends,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, torch.empty_like(S))
@@ -1317,7 +1333,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
             d_query_features_rows,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         **products,
     )
 
@@ -1359,7 +1375,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
                 d_z_end,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1402,7 +1418,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
                 d_z_end,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1414,35 +1430,55 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
     part_of_scale = scale * d_query_features
     part_of_scale_2 = part_of_scale.narrow(-1, K, K)
     part_of_q = torch.einsum("...hk,hke->...he", q, W)
-    part_of_q_2 = torch.exp(-(-part_of_q).amax(-1)[..., None] - part_of_q)
-    sum_of_q = part_of_q_2.sum(-1)
-    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
-    part_of_q_3 = torch.exp(part_of_q - part_of_q.amax(-1)[..., None])
-    sum_of_q_2 = part_of_q_3.sum(-1)
-    part_of_q_4 = -part_of_q_2 * (
+    part_of_q_2 = -part_of_q
+    part_of_q_3 = part_of_q_2.amax(-1)
+    part_of_q_4 = torch.exp(-part_of_q_3[..., None] - part_of_q)
+    sum_of_q = part_of_q_4.sum(-1)
+    part_of_q_5 = -part_of_q_4 * (
         part_of_scale_2 / sum_of_q[..., None]
-        + (-(part_of_q_2 / sum_of_q[..., None]) * part_of_scale_2 / sum_of_q[..., None]).sum(-1)[..., None]
-    ) + part_of_q_3 * (
-        part_of_scale_3 / sum_of_q_2[..., None]
-        + (-(part_of_q_3 / sum_of_q_2[..., None]) * part_of_scale_3 / sum_of_q_2[..., None]).sum(-1)[..., None]
+        + (-(part_of_q_4 / sum_of_q[..., None]) * part_of_scale_2 / sum_of_q[..., None]).sum(-1)[..., None]
     )
-    d_q = torch.einsum("...he,hke->...hk", part_of_q_4, W)
+    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
+    part_of_q_6 = part_of_q.amax(-1)
+    part_of_q_7 = torch.exp(part_of_q - part_of_q_6[..., None])
+    sum_of_q_2 = part_of_q_7.sum(-1)
+    part_of_q_8 = (
+        part_of_scale_3 / sum_of_q_2[..., None]
+        + (-(part_of_q_7 / sum_of_q_2[..., None]) * part_of_scale_3 / sum_of_q_2[..., None]).sum(-1)[..., None]
+    )
+    part_of_q_9 = (
+        part_of_q_5
+        + -(part_of_q_5.sum(-1)[..., None] * (part_of_q_2 == part_of_q_3[..., None]).to(part_of_q_2.dtype))
+        + part_of_q_7 * part_of_q_8
+        + (-part_of_q_7 * part_of_q_8).sum(-1)[..., None] * (part_of_q == part_of_q_6[..., None]).to(part_of_q.dtype)
+    )
+    d_q = torch.einsum("...he,hke->...hk", part_of_q_9, W)
     part_of_d_key_features = d_key_features.narrow(-1, K, K)
     part_of_k = torch.einsum("...hk,hke->...he", k, W)
-    part_of_k_2 = torch.exp(-(-part_of_k).amax(-1)[..., None] - part_of_k)
-    sum_of_k = part_of_k_2.sum(-1)
-    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
-    part_of_k_3 = torch.exp(part_of_k - part_of_k.amax(-1)[..., None])
-    sum_of_k_2 = part_of_k_3.sum(-1)
-    part_of_k_4 = -part_of_k_2 * (
+    part_of_k_2 = -part_of_k
+    part_of_k_3 = part_of_k_2.amax(-1)
+    part_of_k_4 = torch.exp(-part_of_k_3[..., None] - part_of_k)
+    sum_of_k = part_of_k_4.sum(-1)
+    part_of_k_5 = -part_of_k_4 * (
         part_of_d_key_features / sum_of_k[..., None]
-        + (-(part_of_k_2 / sum_of_k[..., None]) * part_of_d_key_features / sum_of_k[..., None]).sum(-1)[..., None]
-    ) + part_of_k_3 * (
-        part_of_d_key_features_2 / sum_of_k_2[..., None]
-        + (-(part_of_k_3 / sum_of_k_2[..., None]) * part_of_d_key_features_2 / sum_of_k_2[..., None]).sum(-1)[..., None]
+        + (-(part_of_k_4 / sum_of_k[..., None]) * part_of_d_key_features / sum_of_k[..., None]).sum(-1)[..., None]
     )
-    d_W = torch.einsum("bthe,bthk->hke", part_of_k_4, k) + torch.einsum("bthe,bthk->hke", part_of_q_4, q)
-    d_k = torch.einsum("...he,hke->...hk", part_of_k_4, W)
+    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
+    part_of_k_6 = part_of_k.amax(-1)
+    part_of_k_7 = torch.exp(part_of_k - part_of_k_6[..., None])
+    sum_of_k_2 = part_of_k_7.sum(-1)
+    part_of_k_8 = (
+        part_of_d_key_features_2 / sum_of_k_2[..., None]
+        + (-(part_of_k_7 / sum_of_k_2[..., None]) * part_of_d_key_features_2 / sum_of_k_2[..., None]).sum(-1)[..., None]
+    )
+    part_of_k_9 = (
+        part_of_k_5
+        + -(part_of_k_5.sum(-1)[..., None] * (part_of_k_2 == part_of_k_3[..., None]).to(part_of_k_2.dtype))
+        + part_of_k_7 * part_of_k_8
+        + (-part_of_k_7 * part_of_k_8).sum(-1)[..., None] * (part_of_k == part_of_k_6[..., None]).to(part_of_k.dtype)
+    )
+    d_W = torch.einsum("bthe,bthk->hke", part_of_k_9, k) + torch.einsum("bthe,bthk->hke", part_of_q_9, q)
+    d_k = torch.einsum("...he,hke->...hk", part_of_k_9, W)
     return (
         d_q,
         d_k,
@@ -1456,6 +1492,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -1979,7 +2020,7 @@ def _naive_documents(q, k, v, W, S, z, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], W))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], W))
             results.append(_naive(*inputs, scale, S[sequence], z[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

@@ -1394,8 +1394,8 @@ def _launch_forward(schedule, size, offsets, scale, q, g, v, S):
                 totals,
             ),
             (),
-            g_group=H // g.shape[2],
-            v_group=H // v.shape[2],
+            g_group=_group(g, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1414,9 +1414,9 @@ def _launch_forward(schedule, size, offsets, scale, q, g, v, S):
         ),
         (scale,),
         levels=True,
-        q_group=H // q.shape[2],
-        g_group=H // g.shape[2],
-        v_group=H // v.shape[2],
+        q_group=_group(q, H),
+        g_group=_group(g, H),
+        v_group=_group(v, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1444,9 +1444,9 @@ def _launch_recurrent(offsets, scale, q, g, v, S):
             S_end,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        g_group=H // g.shape[2],
-        v_group=H // v.shape[2],
+        q_group=_group(q, H),
+        g_group=_group(g, H),
+        v_group=_group(v, H),
         chunked=False,
     )
 
@@ -1480,9 +1480,9 @@ def _launch_step(slots, scale, q, g, v, S, S_end):
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            q_group=H // q.shape[2],
-            g_group=H // g.shape[2],
-            v_group=H // v.shape[2],
+            q_group=_group(q, H),
+            g_group=_group(g, H),
+            v_group=_group(v, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1514,8 +1514,8 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
                 totals,
             ),
             (),
-            g_group=H // g.shape[2],
-            v_group=H // v.shape[2],
+            g_group=_group(g, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
@@ -1538,9 +1538,9 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
         ),
         (scale,),
         levels=True,
-        g_group=H // g.shape[2],
-        q_group=H // q.shape[2],
-        v_group=H // v.shape[2],
+        g_group=_group(g, H),
+        q_group=_group(q, H),
+        v_group=_group(v, H),
         **products,
     )
 
@@ -1558,8 +1558,8 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
                 totals,
             ),
             (scale,),
-            g_group=H // g.shape[2],
-            q_group=H // q.shape[2],
+            g_group=_group(g, H),
+            q_group=_group(q, H),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
@@ -1582,9 +1582,9 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            g_group=H // g.shape[2],
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
+            g_group=_group(g, H),
+            v_group=_group(v, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1603,8 +1603,8 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            g_group=H // g.shape[2],
-            q_group=H // q.shape[2],
+            g_group=_group(g, H),
+            q_group=_group(q, H),
             **products,
         )
 
@@ -1628,9 +1628,9 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            g_group=H // g.shape[2],
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
+            g_group=_group(g, H),
+            v_group=_group(v, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1646,6 +1646,11 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -2148,7 +2153,7 @@ def _naive_documents(q, g, v, S, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], g[:, part], v[:, part]))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], g[:, part], v[:, part]))
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

@@ -1244,8 +1244,8 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, w, S):
                 totals,
             ),
             (),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1264,9 +1264,9 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, w, S):
             S_end,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        q_group=_group(q, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1297,9 +1297,9 @@ def _launch_recurrent(offsets, scale, q, k, v, w, S):
             S_end,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        q_group=_group(q, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
         chunked=False,
     )
 
@@ -1336,9 +1336,9 @@ def _launch_step(slots, scale, q, k, v, w, S, S_end):
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            q_group=H // q.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            q_group=_group(q, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1373,8 +1373,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 totals,
             ),
             (),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
@@ -1400,9 +1400,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
             scale,
             segments,
         ),
-        q_group=H // q.shape[2],
-        v_group=H // v.shape[2],
-        k_group=H // k.shape[2],
+        q_group=_group(q, H),
+        v_group=_group(v, H),
+        k_group=_group(k, H),
         **products,
     )
 
@@ -1420,7 +1420,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 totals,
             ),
             (scale,),
-            q_group=H // q.shape[2],
+            q_group=_group(q, H),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
@@ -1447,9 +1447,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 scale,
                 segments,
             ),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1468,8 +1468,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 d_v,
             ),
             (scale,),
-            k_group=H // k.shape[2],
-            q_group=H // q.shape[2],
+            k_group=_group(k, H),
+            q_group=_group(q, H),
             **products,
         )
 
@@ -1497,9 +1497,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 scale,
                 segments,
             ),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1519,6 +1519,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -2029,7 +2034,7 @@ def _naive_documents(q, k, v, w, S, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], w))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], w))
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

@@ -1165,8 +1165,8 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, S, z):
                 z_ends,
             ),
             (),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, S_end)
@@ -1189,9 +1189,9 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, S, z):
             z_end,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        q_group=_group(q, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1234,9 +1234,9 @@ def _launch_recurrent(offsets, scale, q, k, v, S, z):
             z_end,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        q_group=_group(q, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
         chunked=False,
     )
 
@@ -1282,9 +1282,9 @@ def _launch_step(slots, scale, q, k, v, S, z, S_end, z_end):
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            q_group=H // q.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            q_group=_group(q, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1316,8 +1316,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 z_ends,
             ),
             (),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, torch.empty_like(S))
@@ -1339,9 +1339,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
             d_q,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        v_group=H // v.shape[2],
-        k_group=H // k.shape[2],
+        q_group=_group(q, H),
+        v_group=_group(v, H),
+        k_group=_group(k, H),
         **products,
     )
 
@@ -1360,7 +1360,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 d_z_ends,
             ),
             (scale,),
-            q_group=H // q.shape[2],
+            q_group=_group(q, H),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, d_S, d_S_end, reverse=True)
@@ -1385,9 +1385,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 d_z_end,
             ),
             (scale,),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1406,8 +1406,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 d_v,
             ),
             (scale,),
-            k_group=H // k.shape[2],
-            q_group=H // q.shape[2],
+            k_group=_group(k, H),
+            q_group=_group(q, H),
             **products,
         )
 
@@ -1432,9 +1432,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
                 d_z_end,
             ),
             (scale,),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1451,6 +1451,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, z, o, n, d_o, d
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -1965,7 +1970,7 @@ def _naive_documents(q, k, v, S, z, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
             results.append(_naive(*inputs, scale, S[sequence], z[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

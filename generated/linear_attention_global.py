@@ -682,8 +682,8 @@ def _launch_forward(size, offsets, scale, q, k, v):
             z_parts,
         ),
         (),
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        k_group=_group(k, H),
+        v_group=_group(v, H),
         **products,
     )
     S = grid.total(S_parts)
@@ -703,7 +703,7 @@ def _launch_forward(size, offsets, scale, q, k, v):
             o,
         ),
         (scale,),
-        q_group=H // q.shape[2],
+        q_group=_group(q, H),
         **products,
     )
 
@@ -743,7 +743,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_z_parts,
         ),
         (scale,),
-        q_group=H // q.shape[2],
+        q_group=_group(q, H),
         **products,
     )
     d_S = grid.total(d_S_parts)
@@ -762,8 +762,8 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_k,
         ),
         (),
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        k_group=_group(k, H),
+        v_group=_group(v, H),
         **products,
     )
 
@@ -778,7 +778,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
             d_v,
         ),
         (),
-        k_group=H // k.shape[2],
+        k_group=_group(k, H),
         **products,
     )
 
@@ -792,6 +792,11 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -1154,7 +1159,7 @@ def _naive_documents(q, k, v, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for _, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(dtype) for x in (q[:, part], k[:, part], v[:, part]))
+            inputs = (x.contiguous().to(dtype) for x in (q[:, part], k[:, part], v[:, part]))
             results.append(_naive(*inputs, scale))
     return torch.cat(results, 1).to(v.dtype)
 

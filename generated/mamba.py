@@ -827,7 +827,7 @@ class _Grid:
             for BV in [min(1 << (V - 1).bit_length(), max(1, most // BM))]
         }
         self.tiles = self.blocks["tokens"]["TILES"]
-        self.span = max(1, SCRATCH // (self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
+        self.span = max(1, SCRATCH // max(1, self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
 
     def gradient(self, x):
         """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
@@ -880,9 +880,9 @@ def _launch_forward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
         grid.chunks,
         (A_log, dt_bias, dt, B, x, S_edges, totals, grid.cuts),
         (),
-        dt_group=H // dt.shape[2],
-        B_group=H // B.shape[2],
-        x_group=H // x.shape[2],
+        dt_group=_group(dt, H),
+        B_group=_group(B, H),
+        x_group=_group(x, H),
     )
     grid.hand_over(S_edges, totals, S, S_end, False)
     o = x.new_empty(batch, T, H, V)
@@ -891,10 +891,10 @@ def _launch_forward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
         grid.chunks,
         (D, A_log, dt_bias, S_edges, x, C, dt, B, o, grid.cuts),
         (scale,),
-        x_group=H // x.shape[2],
-        C_group=H // C.shape[2],
-        dt_group=H // dt.shape[2],
-        B_group=H // B.shape[2],
+        x_group=_group(x, H),
+        C_group=_group(C, H),
+        dt_group=_group(dt, H),
+        B_group=_group(B, H),
     )
     return o, (S_end,)
 
@@ -915,10 +915,10 @@ def _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
         grid.sequences,
         (C, B, dt, dt_bias, x, A_log, D, S, o, S_end, grid.offsets),
         (scale,),
-        C_group=H // C.shape[2],
-        B_group=H // B.shape[2],
-        dt_group=H // dt.shape[2],
-        x_group=H // x.shape[2],
+        C_group=_group(C, H),
+        B_group=_group(B, H),
+        dt_group=_group(dt, H),
+        x_group=_group(x, H),
     )
     return o, (S_end,)
 
@@ -957,10 +957,10 @@ def _launch_step(slots, scale, C, B, x, dt, A_log, dt_bias, D, S, S_end):
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            C_group=H // C.shape[2],
-            B_group=H // B.shape[2],
-            dt_group=H // dt.shape[2],
-            x_group=H // x.shape[2],
+            C_group=_group(C, H),
+            B_group=_group(B, H),
+            dt_group=_group(dt, H),
+            x_group=_group(x, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -986,9 +986,9 @@ def _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_
         grid.chunks,
         (A_log, dt_bias, dt, B, x, S_edges, totals, grid.cuts),
         (),
-        dt_group=H // dt.shape[2],
-        B_group=H // B.shape[2],
-        x_group=H // x.shape[2],
+        dt_group=_group(dt, H),
+        B_group=_group(B, H),
+        x_group=_group(x, H),
     )
     grid.hand_over(S_edges, totals, S, S_end, False)
     d_S_edges = torch.empty_like(S_edges)
@@ -998,8 +998,8 @@ def _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_
         grid.chunks,
         (A_log, dt_bias, dt, d_o, C, d_S_edges, grid.cuts),
         (scale,),
-        dt_group=H // dt.shape[2],
-        C_group=H // C.shape[2],
+        dt_group=_group(dt, H),
+        C_group=_group(C, H),
     )
     grid.hand_over(d_S_edges, totals, d_S, d_S_start, True)
     d_D_chunks = S.new_empty(grid.chunks, H, V)
@@ -1043,10 +1043,10 @@ def _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_
                 first_slot,
             ),
             CHUNK=size,
-            x_group=H // x.shape[2],
-            dt_group=H // dt.shape[2],
-            B_group=H // B.shape[2],
-            C_group=H // C.shape[2],
+            x_group=_group(x, H),
+            dt_group=_group(dt, H),
+            B_group=_group(B, H),
+            C_group=_group(C, H),
         )
     d_D = d_D_chunks.sum(0)
     d_C = d_C_tiles.sum(0)
@@ -1059,6 +1059,11 @@ def _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -1599,7 +1604,9 @@ def _naive_documents(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale):
     results = []
     with _without_autocast(C.device):
         for sequence, part in _each_document(offsets, C.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D))
+            inputs = (
+                x.contiguous().to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D)
+            )
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(x.dtype), *(torch.cat(x) for x in state)

@@ -1437,9 +1437,9 @@ def _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias,
                 totals,
             ),
             (),
-            dt_group=H // dt.shape[2],
-            B_group=H // B.shape[2],
-            x_group=H // x.shape[2],
+            dt_group=_group(dt, H),
+            B_group=_group(B, H),
+            x_group=_group(x, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1461,10 +1461,10 @@ def _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias,
             S_end,
         ),
         (scale,),
-        x_group=H // x.shape[2],
-        C_group=H // C.shape[2],
-        B_group=H // B.shape[2],
-        dt_group=H // dt.shape[2],
+        x_group=_group(x, H),
+        C_group=_group(C, H),
+        B_group=_group(B, H),
+        dt_group=_group(dt, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1499,10 +1499,10 @@ def _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
             S_end,
         ),
         (scale,),
-        C_group=H // C.shape[2],
-        B_group=H // B.shape[2],
-        dt_group=H // dt.shape[2],
-        x_group=H // x.shape[2],
+        C_group=_group(C, H),
+        B_group=_group(B, H),
+        dt_group=_group(dt, H),
+        x_group=_group(x, H),
         chunked=False,
     )
 
@@ -1543,10 +1543,10 @@ def _launch_step(slots, scale, C, B, x, dt, A_log, dt_bias, D, S, S_end):
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            C_group=H // C.shape[2],
-            B_group=H // B.shape[2],
-            dt_group=H // dt.shape[2],
-            x_group=H // x.shape[2],
+            C_group=_group(C, H),
+            B_group=_group(B, H),
+            dt_group=_group(dt, H),
+            x_group=_group(x, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1584,9 +1584,9 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 totals,
             ),
             (),
-            dt_group=H // dt.shape[2],
-            B_group=H // B.shape[2],
-            x_group=H // x.shape[2],
+            dt_group=_group(dt, H),
+            B_group=_group(B, H),
+            x_group=_group(x, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
@@ -1614,10 +1614,10 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
             scale,
             rows,
         ),
-        dt_group=H // dt.shape[2],
-        C_group=H // C.shape[2],
-        x_group=H // x.shape[2],
-        B_group=H // B.shape[2],
+        dt_group=_group(dt, H),
+        C_group=_group(C, H),
+        x_group=_group(x, H),
+        B_group=_group(B, H),
         **products,
     )
 
@@ -1637,8 +1637,8 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 totals,
             ),
             (scale,),
-            dt_group=H // dt.shape[2],
-            C_group=H // C.shape[2],
+            dt_group=_group(dt, H),
+            C_group=_group(C, H),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
@@ -1669,10 +1669,10 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 scale,
                 rows,
             ),
-            dt_group=H // dt.shape[2],
-            B_group=H // B.shape[2],
-            x_group=H // x.shape[2],
-            C_group=H // C.shape[2],
+            dt_group=_group(dt, H),
+            B_group=_group(B, H),
+            x_group=_group(x, H),
+            C_group=_group(C, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1694,9 +1694,9 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 d_x,
             ),
             (scale,),
-            B_group=H // B.shape[2],
-            dt_group=H // dt.shape[2],
-            C_group=H // C.shape[2],
+            B_group=_group(B, H),
+            dt_group=_group(dt, H),
+            C_group=_group(C, H),
             **products,
         )
 
@@ -1729,10 +1729,10 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 scale,
                 rows,
             ),
-            dt_group=H // dt.shape[2],
-            B_group=H // B.shape[2],
-            x_group=H // x.shape[2],
-            C_group=H // C.shape[2],
+            dt_group=_group(dt, H),
+            B_group=_group(B, H),
+            x_group=_group(x, H),
+            C_group=_group(C, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1763,6 +1763,11 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -2307,7 +2312,9 @@ def _naive_documents(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale):
     results = []
     with _without_autocast(C.device):
         for sequence, part in _each_document(offsets, C.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D))
+            inputs = (
+                x.contiguous().to(S.dtype) for x in (C[:, part], B[:, part], x[:, part], dt[:, part], A_log, dt_bias, D)
+            )
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(x.dtype), *(torch.cat(x) for x in state)

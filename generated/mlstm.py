@@ -75,11 +75,11 @@ CHUNK_SIZE = 64
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs; m always).
 
     S: the sum of decayed writes key valueᵀ [N, H, K, V].
     z: the sum of decayed keys [N, H, K].
-    m: the largest logarithm of a weight so far, decayed: the sums are in units of its exponential [N, H].
+    m: the largest logarithm of a weight so far, decayed. Rounded to float32: that of the sums' unit [N, H].
     """
 
     S: Tensor
@@ -145,11 +145,12 @@ def _running_maximum(log_decay, log_weight, start, offsets):
     """The maximum before and after every token of a line of tokens, and after every sequence in it.
 
     It starts from `start`, one for each sequence, and each token makes max(log_decay + m, log_weight) of it. So do any
-    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, so that what is
-    added to a large maximum counts; rounded at the end, to the same numbers wherever they are used.
+    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, and handed on
+    in it, so that what is added to a large maximum counts. The units of tokens are these maxima rounded to float32: the
+    same numbers wherever they are used.
     """
-    end, dtype = start.clone(), start.dtype
-    start = torch.where(start > EMPTY, start, torch.finfo(dtype).min)
+    end = start.clone()
+    start = start.clamp(EMPTY, -EMPTY)
     lengths = offsets.diff()
     there = lengths > 0
     first, last = offsets[:-1][there], offsets[1:][there] - 1
@@ -161,16 +162,16 @@ def _running_maximum(log_decay, log_weight, start, offsets):
         maximum = torch.cat([maximum[:step], torch.maximum(decay[step:] + maximum[:-step], maximum[step:])])
         decay = torch.cat([decay[:step], decay[step:] + decay[:-step]])
         step *= 2
-    maximum = maximum.to(dtype)
     before = maximum.roll(1, 0)
     before[first] = start[there]
     end[there] = maximum[last]
-    return before.contiguous(), maximum.contiguous(), end
+    before, maximum = (x.float().to(log_weight.dtype).contiguous() for x in (before, maximum))
+    return before, maximum, end
 
 
 def _running_maximum_fake(_, log_weight, start, *_rest):
-    after = [torch.empty_like(log_weight, dtype=start.dtype, memory_format=torch.contiguous_format) for _ in range(2)]
-    return *after, torch.empty_like(start)
+    units = [torch.empty_like(log_weight, memory_format=torch.contiguous_format) for _ in range(2)]
+    return *units, torch.empty_like(start)
 
 
 @torch.no_grad()
@@ -178,7 +179,7 @@ def _maxima(i, f, m, offsets):
     """Shift, maximum of every token, and the maximum after every sequence."""
     log_decay, log_weight = _log_weights(i, f)
     log_decay, log_weight = torch.broadcast_tensors(log_decay, log_weight)
-    line = (x.reshape(-1, *m.shape[1:]) for x in (log_decay, log_weight))
+    line = (x.flatten(0, x.dim() - m.dim()) for x in (log_decay, log_weight))
     before, maximum, m = OPS["maxima"](*line, m, offsets)
     before, maximum = before.view(log_weight.shape), maximum.view(log_weight.shape)
     shift = (before - maximum).clamp(min=GONE)
@@ -353,7 +354,8 @@ def _segment_backward(q, k, v, i, f, scale, shift, maximum, S, z, d_o, d_S, d_z,
     # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
     d_key = decay_to_end[..., :, None] * d_key_decayed + d_similarity.mT @ query
     tokens_of_d_key = _unrows(d_key, T)
-    d_i = (part_of_i * tokens_of_d_key).sum(-1)  # d_i[t] = Σ_m k[t,m] exp(i[t] - maximum[t]) d_key[t,m]
+    # d_i[t] = Σ_m k[t,m] exp(i[t] - maximum[t]) d_key[t,m] (1 where |i[t]| ≤ 1000000000, 0 otherwise)
+    d_i = (part_of_i * tokens_of_d_key * (torch.abs(i[..., None]) <= 1000000000).to(i[..., None].dtype)).sum(-1)
     d_k = tokens_of_d_key * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None])
     # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
     d_chunk_decay = (d_S * S).sum(-2).sum(-1) + (d_z * z).sum(-1)
@@ -1696,10 +1698,10 @@ def _launch_forward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, 
                 totals,
             ),
             (),
-            f_group=H // f.shape[2],
-            i_group=H // i.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            f_group=_group(f, H),
+            i_group=_group(i, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1726,11 +1728,11 @@ def _launch_forward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, 
             z_end,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        i_group=H // i.shape[2],
-        k_group=H // k.shape[2],
-        f_group=H // f.shape[2],
-        v_group=H // v.shape[2],
+        q_group=_group(q, H),
+        i_group=_group(i, H),
+        k_group=_group(k, H),
+        f_group=_group(f, H),
+        v_group=_group(v, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1777,11 +1779,11 @@ def _launch_recurrent(offsets, scale, shift, maximum, q, k, v, i, f, S, z):
             z_end,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        i_group=H // i.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
-        f_group=H // f.shape[2],
+        q_group=_group(q, H),
+        i_group=_group(i, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
+        f_group=_group(f, H),
         chunked=False,
     )
 
@@ -1831,11 +1833,11 @@ def _launch_step(slots, scale, shift, maximum, q, k, v, i, f, S, z, S_end, z_end
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            q_group=H // q.shape[2],
-            i_group=H // i.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            f_group=H // f.shape[2],
+            q_group=_group(q, H),
+            i_group=_group(i, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            f_group=_group(f, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1875,10 +1877,10 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 totals,
             ),
             (),
-            f_group=H // f.shape[2],
-            i_group=H // i.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            f_group=_group(f, H),
+            i_group=_group(i, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
@@ -1913,11 +1915,11 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
             scale,
             rows,
         ),
-        f_group=H // f.shape[2],
-        q_group=H // q.shape[2],
-        i_group=H // i.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        f_group=_group(f, H),
+        q_group=_group(q, H),
+        i_group=_group(i, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
         **products,
     )
 
@@ -1941,8 +1943,8 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 totals,
             ),
             (scale,),
-            f_group=H // f.shape[2],
-            q_group=H // q.shape[2],
+            f_group=_group(f, H),
+            q_group=_group(q, H),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
@@ -1980,11 +1982,11 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 scale,
                 rows,
             ),
-            f_group=H // f.shape[2],
-            i_group=H // i.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
+            f_group=_group(f, H),
+            i_group=_group(i, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -2007,10 +2009,10 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 d_v,
             ),
             (scale,),
-            i_group=H // i.shape[2],
-            k_group=H // k.shape[2],
-            f_group=H // f.shape[2],
-            q_group=H // q.shape[2],
+            i_group=_group(i, H),
+            k_group=_group(k, H),
+            f_group=_group(f, H),
+            q_group=_group(q, H),
             **products,
         )
 
@@ -2048,11 +2050,11 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 scale,
                 rows,
             ),
-            f_group=H // f.shape[2],
-            i_group=H // i.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
+            f_group=_group(f, H),
+            i_group=_group(i, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -2062,7 +2064,11 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
     f = _repeated(f, H).float()
     i = _repeated(i, H).float()
     k = _repeated(k, H).float()
-    d_i = ((k * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None])) * d_key).sum(-1)
+    d_i = (
+        (k * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None]))
+        * d_key
+        * (torch.abs(i[..., None]) <= 1000000000).to(i[..., None].dtype)
+    ).sum(-1)
     d_f = d_log_decay * torch.sigmoid(-f)
     return (
         d_q,
@@ -2078,6 +2084,11 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -2530,7 +2541,8 @@ def step(q, k, v, i, f, state=None, *, scale=None, slots=None, in_place=False, b
         return o[:, 0], state
     S, z, m = before
     weighed = (
-        x.to(dtype) for x in (_repeated(tensors[3], sizes["H"], axis=1), _repeated(tensors[4], sizes["H"], axis=1))
+        x.contiguous().to(dtype)
+        for x in (_repeated(tensors[3], sizes["H"], axis=1), _repeated(tensors[4], sizes["H"], axis=1))
     )
     shift, maximum, m = _maxima(*weighed, _at(m, slots), torch.arange(sizes["B"] + 1))
     if backend == "triton":
@@ -2624,7 +2636,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
     if schedule == "auto":
         schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
     *state, m = state
-    weighed = (x.to(dtype) for x in (_repeated(tensors[3], sizes["H"]), _repeated(tensors[4], sizes["H"])))
+    weighed = (x.contiguous().to(dtype) for x in (_repeated(tensors[3], sizes["H"]), _repeated(tensors[4], sizes["H"])))
     line = sizes["T"] * torch.arange(sequences + 1) if offsets is None else offsets
     shift, maximum, m = _maxima(*weighed, m, line)
     if mode == "naive":
@@ -2641,7 +2653,7 @@ def _naive_documents(q, k, v, i, f, S, z, shift, maximum, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], i[:, part], f[:, part]))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], i[:, part], f[:, part]))
             results.append(_naive(*inputs, scale, shift[:, part], maximum[:, part], S[sequence], z[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)
@@ -2763,9 +2775,15 @@ def _state_shapes(sizes, sequences):
     return [[sizes[axis] for axis in layout.split()] for layout in STATE.values()]
 
 
+def _state_dtypes(dtype):
+    """The sums have the dtype that is computed in; what is counted up without end has float64."""
+    return [torch.float64 if field == "m" else dtype for field in STATE]
+
+
 def _empty_state(sizes, sequences, like, dtype):
     """The state's tensors before the first token."""
-    state = [torch.zeros(shape, dtype=dtype, device=like.device) for shape in _state_shapes(sizes, sequences)]
+    fields = zip(_state_shapes(sizes, sequences), _state_dtypes(dtype), strict=True)
+    state = [torch.zeros(shape, dtype=kind, device=like.device) for shape, kind in fields]
     state[2].fill_(EMPTY)
     return state
 
@@ -2783,7 +2801,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
-    return [x.to(dtype).contiguous() for x in state]
+    return [x.to(kind).contiguous() for x, kind in zip(state, _state_dtypes(dtype), strict=True)]
 
 
 def _check_slots(slots, state, sizes, device):

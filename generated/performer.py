@@ -1119,7 +1119,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, omega, S, z):
                 z_ends,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, S_end)
@@ -1142,7 +1142,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, omega, S, z):
             z_end,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1187,7 +1187,7 @@ def _launch_recurrent(offsets, scale, q, k, v, omega, S, z):
             z_end,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         chunked=False,
     )
 
@@ -1234,7 +1234,7 @@ def _launch_step(slots, scale, q, k, v, omega, S, z, S_end, z_end):
             BM=1 << (M - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             num_warps=max(1, min(16, (1 << (M - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1271,7 +1271,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
                 z_ends,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, S, torch.empty_like(S))
@@ -1292,7 +1292,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
             d_query_features_rows,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         **products,
     )
 
@@ -1334,7 +1334,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
                 d_z_end,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1377,7 +1377,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
                 d_z_end,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1416,6 +1416,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -1947,7 +1952,7 @@ def _naive_documents(q, k, v, omega, S, z, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], omega))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part], omega))
             results.append(_naive(*inputs, scale, S[sequence], z[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

@@ -1230,8 +1230,8 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, S):
                 totals,
             ),
             (),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1250,9 +1250,9 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, S):
             S_end,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        q_group=_group(q, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1283,9 +1283,9 @@ def _launch_recurrent(offsets, scale, q, k, v, S):
             S_end,
         ),
         (scale,),
-        q_group=H // q.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        q_group=_group(q, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
         chunked=False,
     )
 
@@ -1322,9 +1322,9 @@ def _launch_step(slots, scale, q, k, v, S, S_end):
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            q_group=H // q.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            q_group=_group(q, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1357,8 +1357,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
                 totals,
             ),
             (),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
@@ -1376,8 +1376,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
             d_q,
         ),
         (scale,),
-        v_group=H // v.shape[2],
-        k_group=H // k.shape[2],
+        v_group=_group(v, H),
+        k_group=_group(k, H),
         **products,
     )
 
@@ -1395,7 +1395,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
                 totals,
             ),
             (scale,),
-            q_group=H // q.shape[2],
+            q_group=_group(q, H),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
@@ -1415,8 +1415,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
                 d_S_end,
             ),
             (scale,),
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
+            v_group=_group(v, H),
+            q_group=_group(q, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1435,8 +1435,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
                 d_v,
             ),
             (scale,),
-            k_group=H // k.shape[2],
-            q_group=H // q.shape[2],
+            k_group=_group(k, H),
+            q_group=_group(q, H),
             **products,
         )
 
@@ -1458,9 +1458,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
                 d_S_end,
             ),
             (scale,),
-            v_group=H // v.shape[2],
-            q_group=H // q.shape[2],
-            k_group=H // k.shape[2],
+            v_group=_group(v, H),
+            q_group=_group(q, H),
+            k_group=_group(k, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1476,6 +1476,11 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -1978,7 +1983,7 @@ def _naive_documents(q, k, v, S, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

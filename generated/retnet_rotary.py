@@ -63,7 +63,7 @@ CHUNK_SIZE = 64
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs; position always).
 
     S: the sum of decayed writes key valueᵀ [N, H, K, V].
     position: how many tokens it has seen [N].
@@ -1204,7 +1204,7 @@ def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
                 totals,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1223,7 +1223,7 @@ def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
             S_end,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1255,7 +1255,7 @@ def _launch_recurrent(offsets, scale, position, q, k, v, S):
             S_end,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         chunked=False,
     )
 
@@ -1292,7 +1292,7 @@ def _launch_step(slots, scale, position, q, k, v, S, S_end):
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1330,7 +1330,7 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
                 totals,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
@@ -1348,7 +1348,7 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
             d_query_features_rows,
         ),
         (),
-        v_group=H // v.shape[2],
+        v_group=_group(v, H),
         **products,
     )
 
@@ -1385,7 +1385,7 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
                 d_S_end,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1425,7 +1425,7 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
                 d_S_end,
             ),
             (),
-            v_group=H // v.shape[2],
+            v_group=_group(v, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1449,6 +1449,11 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -1855,7 +1860,7 @@ def step(q, k, v, state=None, *, scale=None, slots=None, in_place=False, backend
     if backend == "triton":
         token = [x[:, None] for x in tensors[: len(INPUTS)]] + list(tensors[len(INPUTS) :])
         ends = [S if in_place else torch.empty_like(S)]
-        o = OPS["step"](*token, S, *ends, position.detach().double()[:, None], slots, scale)[:, 0]
+        o = OPS["step"](*token, S, *ends, position.detach()[:, None], slots, scale)[:, 0]
         (S,) = ends
     else:
         inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
@@ -1863,7 +1868,7 @@ def step(q, k, v, state=None, *, scale=None, slots=None, in_place=False, backend
         (S,) = [_at(S, slots)]
         with _without_autocast(tensors[0].device):
             query, key, v, log_decay = _token_values(
-                *(x.contiguous().to(dtype) for x in tensors), scale, position.detach().double()
+                *(x.contiguous().to(dtype) for x in tensors), scale, position.detach()
             )
             o, S = _token_step(query, key, v, log_decay, S)
         o = o.to(tensors[2].dtype)
@@ -1954,7 +1959,6 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _positions(before, T, offsets):
     """How many tokens came before each one, [batch, time] in float64; `before`: how many before each sequence."""
-    before = before.double()
     if offsets is None:
         return before[:, None] + torch.arange(T, device=before.device)
     lengths = offsets.diff().to(before.device)
@@ -1969,7 +1973,7 @@ def _naive_documents(q, k, v, S, position, offsets, scale):
     results = []
     with _without_autocast(q.device):
         for sequence, part in _each_document(offsets, q.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
+            inputs = (x.contiguous().to(S.dtype) for x in (q[:, part], k[:, part], v[:, part]))
             results.append(_naive(*inputs, scale, position[:, part], S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)
@@ -2095,9 +2099,15 @@ def _state_shapes(sizes, sequences):
     return [[sizes[axis] for axis in layout.split()] for layout in STATE.values()]
 
 
+def _state_dtypes(dtype):
+    """The sums have the dtype that is computed in; what is counted up without end has float64."""
+    return [torch.float64 if field == "position" else dtype for field in STATE]
+
+
 def _empty_state(sizes, sequences, like, dtype):
     """The state's tensors before the first token."""
-    return [torch.zeros(shape, dtype=dtype, device=like.device) for shape in _state_shapes(sizes, sequences)]
+    fields = zip(_state_shapes(sizes, sequences), _state_dtypes(dtype), strict=True)
+    return [torch.zeros(shape, dtype=kind, device=like.device) for shape, kind in fields]
 
 
 def _check_state(name, state, sizes, sequences, like, dtype):
@@ -2113,7 +2123,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
-    return [x.to(dtype).contiguous() for x in state]
+    return [x.to(kind).contiguous() for x, kind in zip(state, _state_dtypes(dtype), strict=True)]
 
 
 def _check_slots(slots, state, sizes, device):

@@ -1245,7 +1245,7 @@ def _naive_documents(x, r, i, lam, S, offsets, scale):
     results = []
     with _without_autocast(x.device):
         for sequence, part in _each_document(offsets, x.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (x[:, part], r[:, part], i[:, part], lam))
+            inputs = (x.contiguous().to(S.dtype) for x in (x[:, part], r[:, part], i[:, part], lam))
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(x.dtype), *(torch.cat(x) for x in state)

@@ -85,11 +85,11 @@ CHUNK_SIZE = 32
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs; m always).
 
     S: the sum of decayed values [N, D].
     z: the sum of decayed weights [N, D].
-    m: the largest logarithm of a weight so far, decayed: the sums are in units of its exponential [N, D].
+    m: the largest logarithm of a weight so far, decayed. Rounded to float32: that of the sums' unit [N, D].
     """
 
     S: Tensor
@@ -157,11 +157,12 @@ def _running_maximum(log_decay, log_weight, start, offsets):
     """The maximum before and after every token of a line of tokens, and after every sequence in it.
 
     It starts from `start`, one for each sequence, and each token makes max(log_decay + m, log_weight) of it. So do any
-    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, so that what is
-    added to a large maximum counts; rounded at the end, to the same numbers wherever they are used.
+    tokens together, with other numbers: all of them at once, in steps of 1, 2, 4, … tokens. In float64, and handed on
+    in it, so that what is added to a large maximum counts. The units of tokens are these maxima rounded to float32: the
+    same numbers wherever they are used.
     """
-    end, dtype = start.clone(), start.dtype
-    start = torch.where(start > EMPTY, start, torch.finfo(dtype).min)
+    end = start.clone()
+    start = start.clamp(EMPTY, -EMPTY)
     lengths = offsets.diff()
     there = lengths > 0
     first, last = offsets[:-1][there], offsets[1:][there] - 1
@@ -173,16 +174,16 @@ def _running_maximum(log_decay, log_weight, start, offsets):
         maximum = torch.cat([maximum[:step], torch.maximum(decay[step:] + maximum[:-step], maximum[step:])])
         decay = torch.cat([decay[:step], decay[step:] + decay[:-step]])
         step *= 2
-    maximum = maximum.to(dtype)
     before = maximum.roll(1, 0)
     before[first] = start[there]
     end[there] = maximum[last]
-    return before.contiguous(), maximum.contiguous(), end
+    before, maximum = (x.float().to(log_weight.dtype).contiguous() for x in (before, maximum))
+    return before, maximum, end
 
 
 def _running_maximum_fake(_, log_weight, start, *_rest):
-    after = [torch.empty_like(log_weight, dtype=start.dtype, memory_format=torch.contiguous_format) for _ in range(2)]
-    return *after, torch.empty_like(start)
+    units = [torch.empty_like(log_weight, memory_format=torch.contiguous_format) for _ in range(2)]
+    return *units, torch.empty_like(start)
 
 
 @torch.no_grad()
@@ -190,7 +191,7 @@ def _maxima(k, w, u, m, offsets):
     """Shift, maximum, read_maximum, read_shift of every token, and the maximum after every sequence."""
     log_decay, log_weight, log_own = _log_weights(k, w, u)
     log_decay, log_weight = torch.broadcast_tensors(log_decay, log_weight)
-    line = (x.reshape(-1, *m.shape[1:]) for x in (log_decay, log_weight))
+    line = (x.flatten(0, x.dim() - m.dim()) for x in (log_decay, log_weight))
     before, maximum, m = OPS["maxima"](*line, m, offsets)
     before, maximum = before.view(log_weight.shape), maximum.view(log_weight.shape)
     read_maximum = torch.maximum(before, log_own)
@@ -295,9 +296,10 @@ def _segment_backward(r, k, v, w, u, shift, maximum, read_maximum, read_shift, S
     d_r = gate * d_gate * torch.sigmoid(-r)
     d_weight = d_z + v * d_S
     d_bonus_weight = d_n + v * d_y
-    part_of_bonus_weight = bonus_weight * d_bonus_weight
-    d_k = weight * d_weight + part_of_bonus_weight
-    d_u = part_of_bonus_weight.sum((0, 1))
+    d_k = weight * d_weight * (torch.abs(k) <= 1000000000).to(k.dtype) + bonus_weight * d_bonus_weight * (
+        torch.abs(k) <= 1000000000
+    ).to(k.dtype)
+    d_u = (bonus_weight * d_bonus_weight).sum((0, 1))
     d_v = weight * d_S + bonus_weight * d_y
     d_decay = d_S * S + d_z * z
     d_log_decay = decay * d_decay
@@ -700,10 +702,11 @@ def _scan_backward(
         d_n = -o * d_o / n
         d_y = gate * d_o / n
         d_bonus_weight = d_n + v * d_y
-        part_of_bonus_weight = bonus_weight * d_bonus_weight
         weight = tl.where(channel_valid, tl.exp(_maximum(_minimum(k, 1000000000.0), -1000000000.0) - maximum), 0.0)
         d_weight = d_z + v * d_S
-        d_k = weight * d_weight + part_of_bonus_weight
+        d_k = weight * d_weight * tl.where(
+            tl.abs(k) <= 1000000000, 1.0, 0.0
+        ) + bonus_weight * d_bonus_weight * tl.where(tl.abs(k) <= 1000000000, 1.0, 0.0)
         d_v = weight * d_S + bonus_weight * d_y
         d_decay = d_S * S + d_z * z
         log_decay = tl.where(channel_valid, shift - tl.exp(_minimum(w, 80.0)), 0.0)
@@ -711,7 +714,7 @@ def _scan_backward(
         d_log_decay = decay * d_decay
         tl.store(d_r_ptr + at * CHANNELS + channel, d_r.to(d_r_ptr.dtype.element_ty), mask=channel_valid)
         tl.store(d_k_ptr + at * CHANNELS + channel, d_k.to(d_k_ptr.dtype.element_ty), mask=channel_valid)
-        d_u_chunks += tl.where(channel_valid, part_of_bonus_weight, 0.0)
+        d_u_chunks += tl.where(channel_valid, bonus_weight * d_bonus_weight, 0.0)
         tl.store(d_v_ptr + at * CHANNELS + channel, d_v.to(d_v_ptr.dtype.element_ty), mask=channel_valid)
         d_w_chunks += tl.where(channel_valid, -d_log_decay * tl.exp(_minimum(w, 80.0)), 0.0)
         d_S_read = read_weight * d_y
@@ -1541,7 +1544,7 @@ def step(r, k, v, w, u, state=None, *, scale=None, slots=None, in_place=False, b
         )
         return o[:, 0], state
     S, z, m = before
-    weighed = (tensors[k].to(dtype) for k in [1, 3, 4])
+    weighed = (tensors[k].contiguous().to(dtype) for k in [1, 3, 4])
     shift, maximum, read_maximum, read_shift, m = _maxima(*weighed, _at(m, slots), torch.arange(sizes["B"] + 1))
     if backend == "triton":
         token = [x[:, None] for x in tensors[: len(INPUTS)]] + list(tensors[len(INPUTS) :])
@@ -1631,7 +1634,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
     *state, m = state
-    weighed = (tensors[k].to(dtype) for k in [1, 3, 4])
+    weighed = (tensors[k].contiguous().to(dtype) for k in [1, 3, 4])
     line = sizes["T"] * torch.arange(sequences + 1) if offsets is None else offsets
     shift, maximum, read_maximum, read_shift, m = _maxima(*weighed, m, line)
     if mode == "naive":
@@ -1648,7 +1651,7 @@ def _naive_documents(r, k, v, w, u, S, z, shift, maximum, read_maximum, read_shi
     results = []
     with _without_autocast(r.device):
         for sequence, part in _each_document(offsets, r.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
+            inputs = (x.contiguous().to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
             results.append(
                 _naive(
                     *inputs,
@@ -1770,9 +1773,15 @@ def _state_shapes(sizes, sequences):
     return [[sizes[axis] for axis in layout.split()] for layout in STATE.values()]
 
 
+def _state_dtypes(dtype):
+    """The sums have the dtype that is computed in; what is counted up without end has float64."""
+    return [torch.float64 if field == "m" else dtype for field in STATE]
+
+
 def _empty_state(sizes, sequences, like, dtype):
     """The state's tensors before the first token."""
-    state = [torch.zeros(shape, dtype=dtype, device=like.device) for shape in _state_shapes(sizes, sequences)]
+    fields = zip(_state_shapes(sizes, sequences), _state_dtypes(dtype), strict=True)
+    state = [torch.zeros(shape, dtype=kind, device=like.device) for shape, kind in fields]
     state[2].fill_(EMPTY)
     return state
 
@@ -1790,7 +1799,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
-    return [x.to(dtype).contiguous() for x in state]
+    return [x.to(kind).contiguous() for x, kind in zip(state, _state_dtypes(dtype), strict=True)]
 
 
 def _check_slots(slots, state, sizes, device):

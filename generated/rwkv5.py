@@ -1421,8 +1421,8 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
                 totals,
             ),
             (),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, S_end)
@@ -1443,9 +1443,9 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
         ),
         (scale,),
         levels=True,
-        r_group=H // r.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        r_group=_group(r, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
         ENDS=not grid.split,
         **products,
     )
@@ -1478,9 +1478,9 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
             S_end,
         ),
         (scale,),
-        r_group=H // r.shape[2],
-        k_group=H // k.shape[2],
-        v_group=H // v.shape[2],
+        r_group=_group(r, H),
+        k_group=_group(k, H),
+        v_group=_group(v, H),
         chunked=False,
     )
 
@@ -1519,9 +1519,9 @@ def _launch_step(slots, scale, r, k, v, w, u, S, S_end):
             BM=1 << (K - 1).bit_length(),
             BV=tile,
             TILES=tiles,
-            r_group=H // r.shape[2],
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            r_group=_group(r, H),
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             num_warps=max(1, min(16, (1 << (K - 1).bit_length()) * tile // 2048)),
             num_stages=1,
             enable_fp_fusion=True,
@@ -1557,8 +1557,8 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
                 totals,
             ),
             (),
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
             **products,
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
@@ -1585,9 +1585,9 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
         ),
         (scale,),
         levels=True,
-        r_group=H // r.shape[2],
-        v_group=H // v.shape[2],
-        k_group=H // k.shape[2],
+        r_group=_group(r, H),
+        v_group=_group(v, H),
+        k_group=_group(k, H),
         **products,
     )
 
@@ -1605,7 +1605,7 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
                 totals,
             ),
             (scale,),
-            r_group=H // r.shape[2],
+            r_group=_group(r, H),
             **products,
         )
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
@@ -1631,9 +1631,9 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            r_group=H // r.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            r_group=_group(r, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1654,8 +1654,8 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
-            k_group=H // k.shape[2],
-            r_group=H // r.shape[2],
+            k_group=_group(k, H),
+            r_group=_group(r, H),
             **products,
         )
 
@@ -1682,9 +1682,9 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
-            k_group=H // k.shape[2],
-            v_group=H // v.shape[2],
-            r_group=H // r.shape[2],
+            k_group=_group(k, H),
+            v_group=_group(v, H),
+            r_group=_group(r, H),
             ENDS=not grid.split,
             **products,
         )
@@ -1706,6 +1706,11 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
 # ---------------------------------------------------------------------------------------------------------------------
 # What every form but `naive` consists of, as operators of torch.library: torch.compile, torch.export and activation
 # checkpointing take each as a whole, by its schema and by what its results look like.
+
+
+def _group(x, heads):
+    """How many heads share each head of an input."""
+    return heads // max(1, x.shape[2])
 
 
 def _repeated(x, heads, axis=2):
@@ -2227,7 +2232,7 @@ def _naive_documents(r, k, v, w, u, S, offsets, scale):
     results = []
     with _without_autocast(r.device):
         for sequence, part in _each_document(offsets, r.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
+            inputs = (x.contiguous().to(S.dtype) for x in (r[:, part], k[:, part], v[:, part], w, u))
             results.append(_naive(*inputs, scale, S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(v.dtype), *(torch.cat(x) for x in state)

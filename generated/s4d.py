@@ -88,7 +88,7 @@ CHUNK_SIZE = 16
 
 
 class State(NamedTuple):
-    """What one sequence hands to the next, in float32 (float64 for float64 inputs).
+    """What one sequence hands to the next, in float32 (float64 for float64 inputs; position always).
 
     S: the sum of decayed writes key valueᵀ [N, H, M, V].
        The complex state is exp(i (position - 1) angle) (S[:, :, :K] + i S[:, :, K:]).
@@ -2386,13 +2386,13 @@ def step(
     if backend == "triton":
         token = [x[:, None] for x in tensors[: len(INPUTS)]] + list(tensors[len(INPUTS) :])
         ends = [S if in_place else torch.empty_like(S)]
-        o = OPS["step"](*token, S, *ends, position.detach().double()[:, None], slots, scale)[:, 0]
+        o = OPS["step"](*token, S, *ends, position.detach()[:, None], slots, scale)[:, 0]
         (S,) = ends
     else:
         (S,) = [_at(S, slots)]
         with _without_autocast(tensors[0].device):
             query, key, x, log_decay, skip = _token_values(
-                *(x.contiguous().to(dtype) for x in tensors), scale, position.detach().double()
+                *(x.contiguous().to(dtype) for x in tensors), scale, position.detach()
             )
             o, S = _token_step(query, key, x, log_decay, skip, S)
         o = o.to(tensors[0].dtype)
@@ -2483,7 +2483,6 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
 
 def _positions(before, T, offsets):
     """How many tokens came before each one, [batch, time] in float64; `before`: how many before each sequence."""
-    before = before.double()
     if offsets is None:
         return before[:, None] + torch.arange(T, device=before.device)
     lengths = offsets.diff().to(before.device)
@@ -2496,7 +2495,7 @@ def _naive_documents(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offs
     results = []
     with _without_autocast(x.device):
         for sequence, part in _each_document(offsets, x.shape[1]) or [(slice(None), slice(0, 0))]:
-            inputs = (x.to(S.dtype) for x in (x[:, part], log_dt, D, A_re_log, A_im, C_re, C_im))
+            inputs = (x.contiguous().to(S.dtype) for x in (x[:, part], log_dt, D, A_re_log, A_im, C_re, C_im))
             results.append(_naive(*inputs, scale, position[:, part], S[sequence]))
     o, *state = zip(*results, strict=True)
     return torch.cat(o, 1).to(x.dtype), *(torch.cat(x) for x in state)
@@ -2609,9 +2608,15 @@ def _state_shapes(sizes, sequences):
     return [[sizes[axis] for axis in layout.split()] for layout in STATE.values()]
 
 
+def _state_dtypes(dtype):
+    """The sums have the dtype that is computed in; what is counted up without end has float64."""
+    return [torch.float64 if field == "position" else dtype for field in STATE]
+
+
 def _empty_state(sizes, sequences, like, dtype):
     """The state's tensors before the first token."""
-    return [torch.zeros(shape, dtype=dtype, device=like.device) for shape in _state_shapes(sizes, sequences)]
+    fields = zip(_state_shapes(sizes, sequences), _state_dtypes(dtype), strict=True)
+    return [torch.zeros(shape, dtype=kind, device=like.device) for shape, kind in fields]
 
 
 def _check_state(name, state, sizes, sequences, like, dtype):
@@ -2627,7 +2632,7 @@ def _check_state(name, state, sizes, sequences, like, dtype):
             raise ValueError(f"{name}.{field}: expected shape {shape} [{layout}], got {list(x.shape)}")
         if x.device != like.device:
             raise ValueError(f"{name}.{field}: on {x.device}, but the inputs are on {like.device}")
-    return [x.to(dtype).contiguous() for x in state]
+    return [x.to(kind).contiguous() for x, kind in zip(state, _state_dtypes(dtype), strict=True)]
 
 
 def _check_slots(slots, state, sizes, device):

@@ -13,6 +13,7 @@ from functools import cache, singledispatch
 import sympy
 
 from .calculus import derivative
+from .choice import where
 from .graph import Graph
 from .operations import (
     Add,
@@ -97,7 +98,7 @@ def varies(node: Node) -> bool:
     """Whether a gradient can flow into the node: it depends on an input, a parameter or a carried value."""
     if isinstance(node.op, Leaf):
         return node.op.kind in ("input", "param", "carry")
-    return not isinstance(node.op, Count | Largest) and any(varies(a) for a in node.args)
+    return not isinstance(node.op, Count) and any(varies(a) for a in node.args)
 
 
 def _decay_cotangent(g: Graph, carry: Carry, end: Node) -> Iterable[Node]:
@@ -246,6 +247,13 @@ def _(op: Contract, g: Graph, node: Node, cotangent: Node) -> Transposed:
 @transpose.register
 def _(op: Reduce, g: Graph, node: Node, cotangent: Node) -> Transposed:
     yield node.args[0], cotangent
+
+
+@transpose.register
+def _(op: Largest, g: Graph, node: Node, cotangent: Node) -> Transposed:
+    (arg,) = node.args
+    x, largest, d = map(placeholder, range(3))
+    yield arg, g.map(d * where(sympy.Eq(x, largest), 1, 0), {x: arg, largest: node, d: cotangent})
 
 
 @transpose.register

@@ -130,7 +130,7 @@ class Reduce(Op):
 
 @dataclass(frozen=True)
 class Largest(Op):
-    """The largest over one axis. Nothing may depend on its slope."""
+    """The largest over one axis. Where several are, each has the whole slope: how they share it may not matter."""
 
     over: str
 

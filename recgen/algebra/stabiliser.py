@@ -22,6 +22,7 @@ import mpmath
 import sympy
 
 from .activations import Activation
+from .choice import where
 
 SHIFT = sympy.Symbol("shift", real=True)
 """m_{t-1} − m_t, by which the decay's exponent is shifted."""
@@ -44,7 +45,8 @@ SMALLEST_UNIT = -60
 class Relative(Activation):
     """relative(x, m): x − m, taken before anything else is added, which large numbers would swallow.
 
-    x is held within ±10⁹, where a maximum in float32 is off by no more than an exponential can bear; its slope is 1.
+    x is held within ±10⁹, where a maximum in float32 is off by no more than an exponential can bear; beyond it has no
+    slope.
     """
 
     nargs = 2
@@ -60,7 +62,7 @@ class Relative(Activation):
         return sympy.Max(sympy.Min(x, Relative.MOST), -Relative.MOST) - m
 
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
-        return sympy.S.One if argindex == 1 else -sympy.S.One
+        return where(abs(self.args[0]) <= Relative.MOST, sympy.S.One, sympy.S.Zero) if argindex == 1 else -sympy.S.One
 
 
 @dataclass(frozen=True)

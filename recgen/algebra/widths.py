@@ -32,7 +32,8 @@ class Total(Wide):
 
 
 class Largest(Wide):
-    """The largest element: what softmax subtracts. Its slope does not matter, because softmax does not change by it."""
+    """The largest element: what softmax subtracts. Softmax does not change by it, so its gradient is 0, but for what
+    rounding leaves; the largest element, where it outweighs all others, has the opposite error, and both are gone."""
 
     nargs = 1
     spelled = "largest"

@@ -77,7 +77,7 @@ def state_docs(rec: Recurrence, layout: Layout, maximum: Mapping[str, str], posi
             for rule in rec.states
         ),
         *(
-            f"{name}: the largest logarithm of a weight so far, decayed: the sums are in units of its exponential "
+            f"{name}: the largest logarithm of a weight so far, decayed. Rounded to float32: that of the sums' unit "
             f"[{axes.replace(' ', ', ')}]."
             for name, axes in maximum.items()
         ),

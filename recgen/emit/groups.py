@@ -43,4 +43,4 @@ def head_row(token: str, name: str) -> str:
 
 def group_constants(names: Iterable[str]) -> str:
     """What a launch passes for grouped inputs, after its other arguments: how many heads share one."""
-    return "".join(f", {n}_group=H // {n}.shape[2]" for n in names)
+    return "".join(f", {n}_group=_group({n}, H)" for n in names)

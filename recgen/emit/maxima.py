@@ -58,10 +58,10 @@ def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
 def _weighed(positions: Sequence[int], grouped: Sequence[bool], axis: int = 2) -> str:
     """The tensors at these positions with a value for every head."""
     if not any(grouped[k] for k in positions):
-        return f"(tensors[k].to(dtype) for k in {positions})"
+        return f"(tensors[k].contiguous().to(dtype) for k in {positions})"
     places = f", axis={axis}" if axis != 2 else ""
     texts = [f'_repeated(tensors[{k}], sizes["H"]{places})' if grouped[k] else f"tensors[{k}]" for k in positions]
-    return f"(x.to(dtype) for x in ({', '.join(texts)}{',' * (len(texts) == 1)}))"
+    return f"(x.contiguous().to(dtype) for x in ({', '.join(texts)}{',' * (len(texts) == 1)}))"
 
 
 def _track_lines(rec: Recurrence) -> list[str]:

@@ -90,10 +90,11 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "feature_width": feature_width(rec),
         "extras": ", ".join(extras),
         "extra_names": extras,
-        "step_passed": [*(f"{e}[:, None]" if e != "scale" and e != "position" else "position.detach().double()[:, None]"
+        "step_passed": [*(f"{e}[:, None]" if e != "scale" and e != "position" else "position.detach()[:, None]"
                           for e in extras if e != "scale"), "slots", *(["scale"] if rec.scaled else [])],
-        "extras_in_step": ", ".join("position.detach().double()" if e == "position" else e for e in extras),
+        "extras_in_step": ", ".join("position.detach()" if e == "position" else e for e in extras),
         "carried_names": [*states, *maximum, *position],
+        "counted_fields": (*maximum, *position),
         "states": repr(
             {r.field: state_layout(rec, layout, r.axes) for r in rec.states if not total} | maximum | position
         ),

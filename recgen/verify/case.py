@@ -15,6 +15,9 @@ DTYPES = {
     "float64": torch.float64,
 }
 
+COUNTED = ("m", "position")
+"""Entries of a state that go on counting however large they are: in float64 always."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -75,10 +78,9 @@ class Case:
         """The dtype of q, k and v."""
         return DTYPES[self.dtype]
 
-    @property
-    def state_dtype(self) -> torch.dtype:
-        """The dtype that the contract promises for the state."""
-        return torch.float64 if self.dtype == "float64" else torch.float32
+    def state_dtype(self, name: str) -> torch.dtype:
+        """The dtype that the contract promises for an entry of the state."""
+        return torch.float64 if self.dtype == "float64" or name in COUNTED else torch.float32
 
     @property
     def sequences(self) -> int:

@@ -107,8 +107,8 @@ def _promises(case: Case, data: Data, before: Data, found: Results) -> list[str]
     """dtypes of states and gradients, and inputs left as they were."""
     problems = []
     for name, x in found.items():
-        if kind(name) == STATE and x.dtype != case.state_dtype:
-            problems.append(f"{name} is {x.dtype}, not {case.state_dtype}")
+        if kind(name) == STATE and x.dtype != (promised := case.state_dtype(name.removeprefix(f"{STATE} "))):
+            problems.append(f"{name} is {x.dtype}, not {promised}")
     for name, leaf in data.leaves().items():
         grad = found[f"{GRADIENT} {name}"]
         if grad.dtype != leaf.dtype or grad.shape != leaf.shape:

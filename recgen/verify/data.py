@@ -133,7 +133,7 @@ def build(profile: Profile, case: Case) -> Data:
         placed = layout(rounded) if name in profile.inputs else contiguous(rounded)
         tensors[name] = placed.detach().requires_grad_(name not in case.frozen)
     output_tail, prior = _prior(profile, case)
-    prior = tuple(s.to(device=case.device, dtype=case.state_dtype) for s in prior)
+    prior = tuple(s.to(case.device, case.state_dtype(n)) for n, s in zip(profile.state, prior, strict=True))
     initial = None
     if case.initial:
         wanted = ["initial_state" not in case.frozen and moves for moves in profile.differentiable()]

@@ -348,9 +348,21 @@ def arguments(name: str) -> list[str]:
 def published(name: str, values: dict[str, Tensor], state: State | None = None, *,
               scale: float | None = None) -> tuple[Tensor, State]:
     """Outputs and final state of an operator by its published equation; `values` by name, in call order."""
+    state = state and _rescaled(state, -1)
     if name in LOOPS:
-        return LOOPS[name](*values.values(), state=state, scale=scale)
-    return token_loop(EQUATIONS[name](*values.values()), state, scale=scale)
+        o, final = LOOPS[name](*values.values(), state=state, scale=scale)
+    else:
+        o, final = token_loop(EQUATIONS[name](*values.values()), state, scale=scale)
+    return o, _rescaled(final, 1)
+
+
+def _rescaled(state: State, sign: int) -> State:
+    """Sums beside a maximum m, which is the last of three: published in units of e^m, kept in those of m in float32."""
+    if len(state) < 3:
+        return state
+    *sums, m = state
+    unit = torch.exp(sign * (m - m.float()).detach())
+    return *(x * unit.reshape(unit.shape + (1,) * (x.dim() - unit.dim())) for x in sums), m
 
 
 def cancelling_terms(name: str, values: dict[str, Tensor], d_o: Tensor) -> dict[str, Tensor]:

@@ -11,6 +11,8 @@ from torch import Tensor
 from tests.generated.catalogue import axes, profile
 
 GUARD = 64
+COUNTED = ("m", "position")
+"""What a state counts on without end: float64 always."""
 
 Values = dict[str, Tensor]
 
@@ -84,9 +86,10 @@ def value_inputs(module: ModuleType) -> list[str]:
             if n in module.INPUTS and a[-1] in "VD" and n not in profile(module).drivers]
 
 
-def state_dtype(values: Mapping[str, Tensor]) -> torch.dtype:
-    """The dtype that the contract gives the state: that of the first input decides."""
-    return torch.float64 if next(iter(values.values())).dtype == torch.float64 else torch.float32
+def state_dtype(values: Mapping[str, Tensor], name: str) -> torch.dtype:
+    """The dtype that the contract gives an entry of the state: the first input decides but for what is counted."""
+    wide = name in COUNTED or next(iter(values.values())).dtype == torch.float64
+    return torch.float64 if wide else torch.float32
 
 
 def prior_state(module: ModuleType, values: Mapping[str, Tensor], N: int) -> Values:
@@ -119,5 +122,4 @@ def draw_state(module: ModuleType, values: Mapping[str, Tensor], *, N: int | Non
         if name in state:
             noise = size * torch.randn(state[name].shape, generator=generator, dtype=torch.float64)
             state[name] = noise if name == "S" else noise.abs() + 1
-    dtype = state_dtype(values)
-    return {name: guarded(x.to(dtype) if x.is_floating_point() else x) for name, x in state.items()}
+    return {name: guarded(x.to(state_dtype(values, name))) for name, x in state.items()}

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tests.generated.catalogue import CARRYING, FORMS, NAIVE, OPERATORS, REPRESENTATIVES, Form, emitted, over, profile
-from tests.generated.inputs import Values, draw, draw_state, value_inputs
+from tests.generated.inputs import Values, draw, draw_state, state_dtype, value_inputs
 from tests.generated.support import (
     assert_same_bits,
     call,
@@ -39,7 +39,7 @@ def test_it_is_the_operator_on_cast_inputs(name: str, form: Form) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         found = call(module, form, values, state)
     assert_same_bits(found, call(module, form, cast(module, values), state))
-    assert all(found[n].dtype == torch.float32 for n in state)
+    assert all(found[n].dtype == state_dtype(values, n) for n in state)
 
 
 @over(REPRESENTATIVES)

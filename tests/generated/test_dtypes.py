@@ -8,7 +8,7 @@ import torch
 
 from tests.generated import eager
 from tests.generated.catalogue import FORMS, REPRESENTATIVES, Form, axes, each_form, emitted, over, profile
-from tests.generated.inputs import Values, draw, draw_state
+from tests.generated.inputs import Values, draw, draw_state, state_dtype
 from tests.generated.support import relative_error, run, truth
 
 WIDE = (torch.float32, torch.bfloat16)
@@ -39,7 +39,7 @@ def test_16_bits_are_as_accurate_as_eager_code(name: str, form: Form, with_state
     values = draw(module, T=50, H=2, K=32, V=16, dtype=dtype)
     state = draw_state(module, values) if with_state else None
     found = run(module, form, values, state)
-    assert found["o"].dtype == dtype and all(found[n].dtype == torch.float32 for n in module.STATE)
+    assert found["o"].dtype == dtype and all(found[n].dtype == state_dtype(values, n) for n in module.STATE)
     assert_as_accurate_as_eager(found, truth(module, values, state), eager.run(module, values, state), form)
 
 
@@ -61,7 +61,7 @@ def test_mixed_dtypes_work_or_are_refused(name: str, form: Form) -> None:
             assert not must_work, error
             assert any(n in str(error) for n in (*values, "initial_state")), error
             continue
-        assert all(found[n].dtype == torch.float32 for n in module.STATE)
+        assert all(found[n].dtype == state_dtype(values, n) for n in module.STATE)
         expected = truth(module, values, state)
         reference = eager.run(module, low, state)
         assert_as_accurate_as_eager(found, expected, reference, form, note=(of_qkv, of_rest, of_state))

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.generated.catalogue import REPRESENTATIVES, Form, emitted, over
+import recgen
+from tests.generated.catalogue import NAIVE, OPERATORS, REPRESENTATIVES, TORCH_FORMS, Form, each_form, emitted, over
 from tests.generated.inputs import Values, draw, draw_state, guarded
 from tests.generated.support import assert_same_bits, call, run
 
@@ -53,6 +54,33 @@ def test_any_layout_gives_the_bits_of_contiguous_copies(name: str, form: Form) -
         laid_out = {n: layout(x) for n, x in values.items()}
         found = run(module, form, laid_out, {n: reversed_axes(x) for n, x in state.items()})
         assert_same_bits(found, expected, note=layout.__name__)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_definition_and_a_step_too(name: str, layout: Callable) -> None:
+    """Three heads and odd widths: where lanes of one instruction end, an exponential rounds differently."""
+    module = emitted(name)
+    values = draw(module, B=2, T=9, H=3, K=7, V=9)
+    state = draw_state(module, values)
+    laid_out = {n: layout(x) for n, x in values.items()}
+    assert_same_bits(run(module, NAIVE, laid_out, state), run(module, NAIVE, values, state))
+    if state:
+        token = {n: x[:, 0] if n in module.INPUTS else x for n, x in laid_out.items()}
+        found = module.step(**token, state=module.State(*state.values()))
+        expected = module.step(**{n: x.contiguous() for n, x in token.items()}, state=module.State(*state.values()))
+        assert all(map(torch.equal, (found[0], *found[1]), (expected[0], *expected[1])))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("form", each_form(TORCH_FORMS))
+def test_maxima_of_what_is_computed_from_strided_inputs(form: Form, layout: Callable) -> None:
+    module = recgen.load({"name": "rising", "inputs": {"i": "B T H", "f": "B T H"}, "normalizer": "sum",
+                          "feature_map": "softplus", "decay": {"type": "gated", "log": "-softplus(f) * exp(f / 4)"},
+                          "key_weight": {"log": "3 * silu(i)"}})
+    values = draw(module, B=2, T=33, H=3, K=7, V=9)
+    found = run(module, form, {n: layout(x) for n, x in values.items()})
+    assert_same_bits(found, run(module, form, values))
 
 
 @over(REPRESENTATIVES)

@@ -82,6 +82,20 @@ def test_a_huge_weight_goes_on_to_outweigh_all_others_while_it_decays(
 
 
 @pytest.mark.parametrize("form", each_form(FORMS))
+@pytest.mark.parametrize("size", [1e9, 2e9, 1e15])
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_a_logarithm_that_is_held_has_no_gradient(name: str, size: float, form: Form) -> None:
+    """Beyond ±10⁹ it counts as that, so nothing depends on it any more: the gradient of what is computed is 0."""
+    module, values = emitted(name), wild(name, "low")
+    log = values[LOGARITHMS[name]]
+    log.copy_(size * torch.randint(-1, 2, log.shape, generator=torch.Generator().manual_seed(3)))
+    found, expected = run(module, form, values, loss="output"), truth(module, values, loss="output")
+    assert_matches(found, expected)
+    gradient = found[f"d {LOGARITHMS[name]}"]
+    assert not gradient[log.abs() > 1e9].any() and bool(gradient.any())
+
+
+@pytest.mark.parametrize("form", each_form(FORMS))
 @pytest.mark.parametrize("u", [-600.0, -200.0, 90.0, 300.0])
 @pytest.mark.parametrize("k", [0.0, 1e8, 1e10, -1e10, LARGEST])
 def test_a_bonus_beside_a_huge_key_leaves_the_only_value(k: float, u: float, form: Form) -> None:
@@ -113,7 +127,7 @@ def test_a_constant_more_in_every_logarithm_is_the_maximum_s_alone(name: str, fo
     before = call(emitted(name), form, values)
     log.add_(512)
     after = call(emitted(name), form, values)
-    units = torch.exp(after["m"].double() - 512 - before["m"].double())
+    units = torch.exp(after["m"].float().double() - 512 - before["m"].float().double())
     assert_matches({n: after[n] * units.reshape(units.shape + (1,) * (after[n].dim() - units.dim())) for n in "Sz"},
                    {n: before[n].double() for n in "Sz"}, note=str(form))
     if name == "rwkv4":
@@ -145,6 +159,37 @@ def test_a_split_sequence_carries_its_maximum(name: str, cut: int, form: Form) -
     second = call(module, form, part(module, values, cut, None), {n: first[n] for n in module.STATE})
     o = torch.cat([first["o"], second["o"]], 1)
     assert_matches({"o": o, "m": second["m"]}, {"o": whole["o"], "m": whole["m"]})
+
+
+@pytest.mark.parametrize("form", [*each_form((NAIVE, *TORCH_FORMS)), "step"])
+@pytest.mark.parametrize("first", [1e6, 1e8, 1e9])
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_a_huge_weight_decays_from_call_to_call_by_less_than_float32_can_tell(
+    name: str, first: float, form: Form | str
+) -> None:
+    """Token by token: a decay that float32 would round away beside the maximum adds up, though the state is carried."""
+    module = emitted(name)
+    values = draw(module, T=40, H=1, K=2, V=2)
+    decay = 2.7 if first > 1e6 else 0.02  # a third of what neighbouring float32 numbers are apart, or less
+    values["f" if name == "mlstm" else "w"].fill_(math.log(decay) if name == "rwkv4" else -math.log(math.expm1(decay)))
+    values["v"].fill_(1)
+    if name == "mlstm":
+        values["q"].fill_(1)
+        values["k"].fill_(1)
+    values[LOGARITHMS[name]].fill_(-first)[:, 0] = first
+    expected, state, outputs = truth(module, values, loss="output"), None, []
+    for t in range(40):
+        if form == "step":
+            token = {n: x[:, t] if n in module.INPUTS else x for n, x in values.items()}
+            o, state = module.step(**token, state=state)
+            outputs.append(o[:, None])
+        else:
+            found = call(module, form, part(module, values, t, t + 1), state)
+            outputs.append(found.pop("o"))
+            state = found
+    state = state._asdict() if form == "step" else state
+    assert_matches({"o": torch.cat(outputs, 1), "m": state["m"]}, {"o": expected["o"], "m": expected["m"]})
+    assert float((state["m"] - expected["m"]).abs().max()) < 0.01
 
 
 @pytest.mark.parametrize("name", LOGARITHMS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import recgen
 from tests.generated.catalogue import TORCH_FORMS, Form, each_form, emitted
 from tests.generated.inputs import draw, draw_state
 from tests.generated.support import assert_matches, call, in_float64, relative_error, run, truth
@@ -47,6 +48,21 @@ def test_float16_features_near_3e_4(form: Form) -> None:
     assert found["o"].dtype == torch.float16
     assert relative_error(found["o"], expected["o"]) <= 2 ** -10
     assert relative_error(found["z"], expected["z"]) <= 2 ** -10
+
+
+@pytest.mark.parametrize("form", each_form())
+@pytest.mark.parametrize("size", [20.0, 60.0])
+@pytest.mark.parametrize("feature_map", ["softmax(x)", "softmax(matmul(W, x))", "concat(softmax(x), softmax(-2 * x))"])
+def test_a_softmax_that_has_all_but_decided(feature_map: str, size: float, form: Form) -> None:
+    """Where one feature outweighs all others, its slope is what they leave of 1, and every key is alike here. So no
+    output depends on the query: the gradient of that is what rounding leaves of 0."""
+    params = {"W": {"axes": "H K K", "init": "normal(0, 1) / K ** 0.5"}} if "W" in feature_map else {}
+    module = recgen.load({"name": "decided", "feature_map": feature_map, "normalizer": "sum", "params": params})
+    values = draw(module, T=33, H=2, K=6, V=4)
+    values["q"].mul_(size)
+    values["k"].copy_(size * values["k"][:, :1].expand_as(values["k"]))
+    expected = truth(module, values)
+    assert_matches(run(module, form, values), {n: x for n, x in expected.items() if n != "d q"})
 
 
 @pytest.mark.parametrize("form", each_form(TORCH_FORMS))

@@ -7,7 +7,10 @@ import torch
 from tests.generated.catalogue import (
     CHUNK,
     CHUNK_TRITON,
+    FORMS,
     GATES,
+    NAIVE,
+    OPERATORS,
     RECURRENT_TRITON,
     REPRESENTATIVES,
     TORCH_FORMS,
@@ -65,6 +68,21 @@ def test_widths_that_are_no_powers_of_two(name: str, form: Form, sizes: tuple[in
     values = draw(module, T=37, H=1 if form.interpreted else 2, K=sizes[0], V=sizes[1])
     state = draw_state(module, values)
     assert_matches(run(module, form, values, state), truth(module, values, state))
+
+
+@over([name for name in OPERATORS if any("H" in a for a in axes(emitted(name)).values())], (NAIVE, *FORMS))
+def test_no_heads_have_no_output_and_no_gradient(name: str, form: Form) -> None:
+    module = emitted(name)
+    values = draw(module, B=2, T=5, H=0, K=8, V=4)
+    state = draw_state(module, values)
+    found = run(module, form, values, state)
+    assert found["o"].shape == (2, 5, 0, 4)
+    assert {n: found[n].shape for n in state} == {n: x.shape for n, x in state.items()}
+    assert all(not found[f"d {n}"].any() for n in values)
+    assert run(module, form, values)["o"].shape == (2, 5, 0, 4)
+    if state:
+        token = {n: x[:, 0] if n in module.INPUTS else x for n, x in values.items()}
+        assert module.step(**token, state=module.State(**state))[0].shape == (2, 0, 4)
 
 
 @pytest.mark.interpreter

@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from tests.generated.catalogue import (
+    CARRYING,
     CHUNK,
     CHUNK_TRITON,
+    NAIVE,
     RECURRENT_TRITON,
     REPRESENTATIVES,
     TORCH_FORMS,
@@ -77,6 +79,16 @@ def test_the_initial_state_has_its_share_in_every_gradient(name: str, form: Form
     without = truth(module, values)
     for n in profile(module).drivers:
         assert (expected[f"d {n}"] - without[f"d {n}"]).norm() > 0.5 * expected[f"d {n}"].norm()
+
+
+@over([name for name in CARRYING if "position" in emitted(name).STATE], (NAIVE, *TORCH_FORMS))
+def test_positions_beyond_what_float32_can_count(name: str, form: Form) -> None:
+    module = emitted(name)
+    values = draw(module, T=1, H=1, K=4, V=2)
+    token = {n: x[:, 0] if n in module.INPUTS else x for n, x in values.items()}
+    state = draw_state(module, values) | {"position": torch.tensor([2.0 ** 24], dtype=torch.float64)}
+    assert call(module, form, values, state)["position"].item() == 2 ** 24 + 1
+    assert module.step(**token, state=module.State(**state))[1].position.item() == 2 ** 24 + 1
 
 
 @over(REPRESENTATIVES)
