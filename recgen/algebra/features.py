@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import sympy
 
@@ -11,7 +11,20 @@ from recgen.algebra.graph import Graph
 from recgen.algebra.operations import Add, Cast, Concat, Flatten, Leaf, Map, placeholder
 from recgen.algebra.program import AXES, Node, topological
 from recgen.algebra.widths import Concat as Joined
-from recgen.algebra.widths import Largest, Matmul, Outer, Rotate, Softmax, Total, Turn, Twice, Wide, matrix_axes, width
+from recgen.algebra.widths import (
+    Largest,
+    Matmul,
+    Outer,
+    Rotate,
+    Softmax,
+    Total,
+    Turn,
+    Twice,
+    Wide,
+    matrix_axes,
+    outermost,
+    width,
+)
 from recgen.spec.axes import widths_of
 from recgen.spec.model import PAIR, Tensor
 
@@ -36,12 +49,6 @@ def axis_of(node: Node) -> str:
     return "".join(a for a in node.axes if a in FEATURE_AXES)
 
 
-def _outermost(expr: sympy.Expr) -> Iterator[Wide]:
-    """The wide functions of an expression that stand in no other one."""
-    for e in expr.args if not isinstance(expr, Wide) else ():
-        yield from [e] if isinstance(e, Wide) else _outermost(e)
-
-
 class _Builder:
     def __init__(
         self, g: Graph, leaves: Mapping[sympy.Symbol, Node], tensors: Mapping[str, Tensor], start: str,
@@ -61,7 +68,7 @@ class _Builder:
 
     def _elementwise(self, expr: sympy.Expr) -> Node:
         """A Map of leaves and of the wide functions in the expression, all along one axis."""
-        wide = {e: sympy.Dummy(f"w{k}", real=True) for k, e in enumerate(dict.fromkeys(_outermost(expr)))}
+        wide = {e: sympy.Dummy(f"w{k}", real=True) for k, e in enumerate(outermost(expr))}
         bindings = {s: self.node(e) for e, s in wide.items()}
         rest = expr.xreplace(wide)
         bindings |= {s: self.leaves[s] for s in sorted(rest.free_symbols - set(bindings), key=str)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sympy import Expr, Function, Integer, Symbol
+from sympy import Basic, Expr, Function, Integer, Symbol
 
 from recgen.algebra.functions import LANGUAGE, Fn
 
@@ -150,6 +150,13 @@ def matrix_axes(expr: Matmul, widths: Widths) -> tuple[int, Expr]:
 
 def is_wide(expr: Expr) -> bool:
     return expr.has(Wide)
+
+
+def outermost(expr: Basic) -> list[Wide]:
+    """The wide functions in an expression that stand in no other one, each once, in its order."""
+    if isinstance(expr, Wide):
+        return [expr]
+    return list(dict.fromkeys(e for arg in expr.args for e in outermost(arg)))
 
 
 def changes_width(expr: Expr) -> bool:
