@@ -159,5 +159,10 @@ def outermost(expr: Basic) -> list[Wide]:
     return list(dict.fromkeys(e for arg in expr.args for e in outermost(arg)))
 
 
+def wide_calls(expr: Basic) -> int:
+    """How many different wide functions an expression is made of."""
+    return len(expr.atoms(Wide))
+
+
 def changes_width(expr: Expr) -> bool:
     return expr.has(Matmul, Concat, Outer, Turn, Twice)

@@ -11,7 +11,7 @@ from recgen.algebra.bounds import undefined
 from recgen.algebra.complex_values import COMPLEX_LANGUAGE, is_complex, split
 from recgen.algebra.functions import LANGUAGE
 from recgen.algebra.smooth import SMOOTHER, without_slope
-from recgen.algebra.widths import FEATURE_LANGUAGE, is_wide, width
+from recgen.algebra.widths import FEATURE_LANGUAGE, is_wide, wide_calls, width
 from recgen.spec.axes import check_axes, widths_of
 from recgen.spec.context import Context
 from recgen.spec.document import Scalar
@@ -30,6 +30,8 @@ NAMED_MAPS: dict[str, str] = {
     **{name: f"{name}(x)" for name, function in LANGUAGE.items() if function.arity == (1, 1)},
 }
 """Feature maps that have a name; every function of one argument is one under its own name."""
+
+MAX_WIDE_CALLS = 12
 
 _WIDTH = {"query": "K", "key": "K", "value": "V"}
 
@@ -114,6 +116,10 @@ def read_feature_map(
         context.refuse_at(path, "a feature map depends on its argument x", fix)
         return None
     if is_wide(expr.tree):
+        if (calls := wide_calls(expr.tree)) > MAX_WIDE_CALLS:
+            reason = f"this feature map has {calls} functions of the whole width, and {MAX_WIDE_CALLS} is the most"
+            context.refuse_at(path, reason, "write a smaller map")
+            return None
         try:
             found = width(expr.tree, {**widths_of(tensors), FEATURE: (SIZES["K"],)})
         except ValueError as error:
