@@ -18,9 +18,8 @@ import sympy
 from recgen.algebra import precise
 from recgen.algebra.operations import Cast, Concat, Contract, Flatten, Largest, Rename, Slice, Swap, Unflatten, Wave
 from recgen.algebra.program import Node
-from recgen.algebra.widths import POSITION, Matmul, Outer, Rotate, Softmax, Total, Turn, Twice, Wide, outermost
+from recgen.algebra.widths import PAIR, POSITION, Matmul, Outer, Rotate, Softmax, Total, Turn, Twice, Wide, outermost
 from recgen.algebra.widths import Concat as Joined
-from recgen.spec.model import PAIR
 
 Array = np.ndarray
 Sizes = Mapping[str, int]

@@ -69,6 +69,10 @@ POSITION = Symbol("position", integer=True, nonnegative=True)
 """How many tokens came before, those of earlier calls included."""
 
 
+PAIR = Symbol("i", integer=True, nonnegative=True)
+"""The index of a rotated pair of key channels, from 0; only a rotation uses it."""
+
+
 class Rotate(Wide):
     """rotate(x, rate, position): every pair (2i, 2i+1) of features turned by position · rate(i)."""
 

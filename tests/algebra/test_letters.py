@@ -14,8 +14,8 @@ MAPS = (
     "outer(outer(x, x), outer(x, x))",
     "concat(outer(outer(x, x), x), x)",
     "matmul(W, matmul(W, matmul(W, matmul(W, x))))",
-    "concat(matmul(P, x), exp(-matmul(P, x)), matmul(P, matmul(W, x)))",
-    "concat(matmul(P, x), matmul(P, matmul(P, matmul(P, x))), matmul(R, matmul(W, x)))",
+    "matmul(P, x) * exp(-matmul(P, matmul(W, x)))",
+    "concat(matmul(R, matmul(W, x)), matmul(R, x), matmul(W, matmul(W, x)))",
 )
 
 

@@ -22,8 +22,9 @@ SPECS = {
     "hedgehog": HEDGEHOG,
     "based": read(specs_dir() / "based.yaml"),
     "performer": read(specs_dir() / "performer.yaml"),
-    "nested": read_text("name: nested\nparams: {W: {axes: H K K, init: 0}, P: {axes: H M K, init: 0}}\n"
-                        "feature_map: concat(outer(softmax(outer(x, x)), matmul(W, matmul(W, x))), matmul(P, l2norm(x)))"),
+    "nested": read_text("name: nested\nparams: {W: {axes: H K K, init: 0}, P: {axes: H K V, init: 0}}\n"
+                        "feature_map: concat(outer(softmax(outer(x, x)), matmul(W, matmul(W, x))),"
+                        " matmul(P, l2norm(x)))"),
 }
 
 
