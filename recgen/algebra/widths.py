@@ -46,7 +46,10 @@ class Softmax(Wide):
 
 
 class Matmul(Wide):
-    """matmul(W, x): Σ_k W[…, k] x[k], or over the first axis of W where both are as wide as x."""
+    """matmul(W, x): the sum over the axis of W that is as wide as x, the first of two equal ones.
+
+    W with axes M K gives Σ_k W[m,k] x[k]; with K V or K K, Σ_k W[k,e] x[k].
+    """
 
     nargs = 2
     spelled = "matmul"
@@ -105,7 +108,7 @@ WIDE: dict[str, Fn] = {
         Fn("sum", (1, 1), Total, "sum(x): the sum over the features"),
         Fn("softmax", (1, 1), Softmax, "softmax(x): exp(x) / sum(exp(x))"),
         Fn("l2norm", (1, 1), l2norm, "l2norm(x): x / sqrt(sum(x ** 2) + 1e-6)"),
-        Fn("matmul", (2, 2), Matmul, "matmul(W, x): a learned or fixed matrix times x"),
+        Fn("matmul", (2, 2), Matmul, "matmul(W, x): the sum over the axis of W that is as wide as x, the first of two equal ones"),
         Fn("concat", (2, None), Concat, "concat(a, b, ...): features one after the other"),
         Fn("outer", (2, 2), Outer, "outer(a, b): all products of an element of a and one of b"),
     )
