@@ -108,7 +108,7 @@ WIDE: dict[str, Fn] = {
         Fn("sum", (1, 1), Total, "sum(x): the sum over the features"),
         Fn("softmax", (1, 1), Softmax, "softmax(x): exp(x) / sum(exp(x))"),
         Fn("l2norm", (1, 1), l2norm, "l2norm(x): x / sqrt(sum(x ** 2) + 1e-6)"),
-        Fn("matmul", (2, 2), Matmul, "matmul(W, x): the sum over the axis of W that is as wide as x, the first of two equal ones"),
+        Fn("matmul", (2, 2), Matmul, "matmul(W, x): the sum over the axis of W that is as wide as x"),
         Fn("concat", (2, None), Concat, "concat(a, b, ...): features one after the other"),
         Fn("outer", (2, 2), Outer, "outer(a, b): all products of an element of a and one of b"),
     )
