@@ -1,8 +1,8 @@
 """Based, linear attention with the Taylor expansion of the exponential to second order (arXiv:2402.18668).
 
 One step of a head (token t, feature m, value channel c):
-    query[t,m] = scale concat(1, K^(-1/4) q[t,m], sqrt(2) K^(-1/2) outer(q[t,m], q[t,m])/2)
-    key[t,m]   = concat(1, K^(-1/4) k[t,m], sqrt(2) K^(-1/2) outer(k[t,m], k[t,m])/2)
+    query[t,m] = scale concat(1, K^(-1/4) q[t], sqrt(2) K^(-1/2) outer(q[t], q[t])/2)[m]
+    key[t,m]   = concat(1, K^(-1/4) k[t], sqrt(2) K^(-1/2) outer(k[t], k[t])/2)[m]
     value[t,c] = v[t,c]
     S[t,m,c]   = S[t-1,m,c] + key[t,m] value[t,c]
     z[t,m]     = z[t-1,m] + key[t,m]
@@ -253,9 +253,9 @@ def _segment_backward(q, k, v, scale, S, z, d_o, d_S, d_z, size):
     d_query_features = _unrows(d_query, T)
     part_of_scale = scale * d_query_features
     part_of_K = (math.sqrt(2) * K**-0.5 * part_of_scale.narrow(-1, K + 1, K**2) / 2).unflatten(-1, (K, K))
-    # d_q[t,k] = Σ_e q[t,e] unflatten(sqrt(2) K^(-1/2) slice(scale d_query_features[t,a])/2)
-    #          + Σ_l q[t,l] unflatten(sqrt(2) K^(-1/2) slice(scale d_query_features[t,a])/2)
-    #          + K^(-1/4) slice(scale d_query_features[t,a])
+    # d_q[t,k] = Σ_e q[t,e] (sqrt(2) K^(-1/2) scale d_query_features[t,K + 1 + K k + e]/2)
+    #          + Σ_l q[t,l] (sqrt(2) K^(-1/2) scale d_query_features[t,K + 1 + K l + k]/2)
+    #          + K^(-1/4) scale d_query_features[t,1 + k]
     d_q = (
         (q[..., None, :] * part_of_K).sum(-1)
         + (q[..., :, None] * part_of_K).sum(-2)
@@ -265,9 +265,9 @@ def _segment_backward(q, k, v, scale, S, z, d_o, d_S, d_z, size):
     d_key = d_z[..., None, :] + value @ d_S.mT + d_similarity.mT @ query
     d_key_features = _unrows(d_key, T)
     part_of_K_2 = (math.sqrt(2) * K**-0.5 * d_key_features.narrow(-1, K + 1, K**2) / 2).unflatten(-1, (K, K))
-    # d_k[t,k] = Σ_e k[t,e] unflatten(sqrt(2) K^(-1/2) slice(d_key_features[t,a])/2)
-    #          + Σ_l k[t,l] unflatten(sqrt(2) K^(-1/2) slice(d_key_features[t,a])/2)
-    #          + K^(-1/4) slice(d_key_features[t,a])
+    # d_k[t,k] = Σ_e k[t,e] (sqrt(2) K^(-1/2) d_key_features[t,K + 1 + K k + e]/2)
+    #          + Σ_l k[t,l] (sqrt(2) K^(-1/2) d_key_features[t,K + 1 + K l + k]/2)
+    #          + K^(-1/4) d_key_features[t,1 + k]
     d_k = (
         (k[..., None, :] * part_of_K_2).sum(-1)
         + (k[..., :, None] * part_of_K_2).sum(-2)

@@ -1,8 +1,8 @@
 """Hedgehog, linear attention with learned softmax features (arXiv:2402.04347).
 
 One step of a head (token t, feature m, value channel c):
-    query[t,m] = scale concat(softmax(matmul(W[m,m], q[t,m])), softmax(-matmul(W[m,m], q[t,m])))
-    key[t,m]   = concat(softmax(matmul(W[m,m], k[t,m])), softmax(-matmul(W[m,m], k[t,m])))
+    query[t,m] = scale concat(softmax(matmul(W, q[t])), softmax(-matmul(W, q[t])))[m]
+    key[t,m]   = concat(softmax(matmul(W, k[t])), softmax(-matmul(W, k[t])))[m]
     value[t,c] = v[t,c]
     S[t,m,c]   = S[t-1,m,c] + key[t,m] value[t,c]
     z[t,m]     = z[t-1,m] + key[t,m]
@@ -81,16 +81,18 @@ class State(NamedTuple):
 
 def _token_values(q, k, v, W, scale):
     """Query, key, value of every token, from the inputs and parameters."""
-    part_of_q = torch.einsum("...hk,hke->...he", q, W)
-    part_of_q_2 = torch.exp(part_of_q - part_of_q.amax(-1)[..., None])
-    part_of_q_3 = torch.exp(-(-part_of_q).amax(-1)[..., None] - part_of_q)
-    query = scale * torch.cat(
-        (part_of_q_2 / part_of_q_2.sum(-1)[..., None], part_of_q_3 / part_of_q_3.sum(-1)[..., None]), -1
-    )
-    part_of_k = torch.einsum("...hk,hke->...he", k, W)
-    part_of_k_2 = torch.exp(part_of_k - part_of_k.amax(-1)[..., None])
-    part_of_k_3 = torch.exp(-(-part_of_k).amax(-1)[..., None] - part_of_k)
-    key = torch.cat((part_of_k_2 / part_of_k_2.sum(-1)[..., None], part_of_k_3 / part_of_k_3.sum(-1)[..., None]), -1)
+    query_projected = torch.einsum("...hk,hke->...he", q, W)
+    query_powers = torch.exp(query_projected - query_projected.amax(-1)[..., None])
+    query_softmax = query_powers / query_powers.sum(-1)[..., None]
+    query_powers_2 = torch.exp(-(-query_projected).amax(-1)[..., None] - query_projected)
+    query_softmax_2 = query_powers_2 / query_powers_2.sum(-1)[..., None]
+    query = scale * torch.cat((query_softmax, query_softmax_2), -1)
+    key_projected = torch.einsum("...hk,hke->...he", k, W)
+    key_powers = torch.exp(key_projected - key_projected.amax(-1)[..., None])
+    key_softmax = key_powers / key_powers.sum(-1)[..., None]
+    key_powers_2 = torch.exp(-(-key_projected).amax(-1)[..., None] - key_projected)
+    key_softmax_2 = key_powers_2 / key_powers_2.sum(-1)[..., None]
+    key = torch.cat((key_softmax, key_softmax_2), -1)
     return query, key, v
 
 
@@ -154,26 +156,26 @@ def _scan(state, write, dim, reverse=False):
 def _segment_forward(q, k, v, W, scale, S, z, size):
     """The output of a segment of time and the state after it."""
     T = q.shape[1]
-    part_of_k = torch.einsum("...hk,hke->...he", k, W)  # Σ_k k[t,k] W[k,e]
-    # exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
-    part_of_k_2 = torch.exp(part_of_k - part_of_k.amax(-1)[..., None])
-    # exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
-    part_of_k_3 = torch.exp(-(-part_of_k).amax(-1)[..., None] - part_of_k)
-    key_features = torch.cat(
-        (part_of_k_2 / part_of_k_2.sum(-1)[..., None], part_of_k_3 / part_of_k_3.sum(-1)[..., None]), -1
-    )
+    key_projected = torch.einsum("...hk,hke->...he", k, W)  # key_projected[t,e] = Σ_k k[t,k] W[k,e]
+    key_powers = torch.exp(key_projected - key_projected.amax(-1)[..., None])
+    # key_softmax[t,e] = key_powers[t,e] / (Σ_k key_powers[t,k])
+    key_softmax = key_powers / key_powers.sum(-1)[..., None]
+    key_powers_2 = torch.exp(-(-key_projected).amax(-1)[..., None] - key_projected)
+    # key_softmax_2[t,e] = key_powers_2[t,e] / (Σ_k key_powers_2[t,k])
+    key_softmax_2 = key_powers_2 / key_powers_2.sum(-1)[..., None]
+    key_features = torch.cat((key_softmax, key_softmax_2), -1)
     key = _rows(key_features, size)
     value = _rows(v, size)
     S, S_end = _scan(S, key.mT @ value, dim=-3)
     z, z_end = _scan(z, key.sum(-2), dim=-2)
-    part_of_q = torch.einsum("...hk,hke->...he", q, W)  # Σ_k q[t,k] W[k,e]
-    # exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e''']))
-    part_of_q_2 = torch.exp(part_of_q - part_of_q.amax(-1)[..., None])
-    # exp(-max(-Σ_k q[t,k] W[k,e''']) - Σ_k q[t,k] W[k,e])
-    part_of_q_3 = torch.exp(-(-part_of_q).amax(-1)[..., None] - part_of_q)
-    query_features = scale * torch.cat(
-        (part_of_q_2 / part_of_q_2.sum(-1)[..., None], part_of_q_3 / part_of_q_3.sum(-1)[..., None]), -1
-    )
+    query_projected = torch.einsum("...hk,hke->...he", q, W)  # query_projected[t,e] = Σ_k q[t,k] W[k,e]
+    query_powers = torch.exp(query_projected - query_projected.amax(-1)[..., None])
+    # query_softmax[t,e] = query_powers[t,e] / (Σ_k query_powers[t,k])
+    query_softmax = query_powers / query_powers.sum(-1)[..., None]
+    query_powers_2 = torch.exp(-(-query_projected).amax(-1)[..., None] - query_projected)
+    # query_softmax_2[t,e] = query_powers_2[t,e] / (Σ_k query_powers_2[t,k])
+    query_softmax_2 = query_powers_2 / query_powers_2.sum(-1)[..., None]
+    query_features = scale * torch.cat((query_softmax, query_softmax_2), -1)
     query = _rows(query_features, size)
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     scores = similarity.tril()  # scores[t,i] = similarity[t,i] where i ≤ t
@@ -185,14 +187,14 @@ def _segment_forward(q, k, v, W, scale, S, z, size):
 
 def _segment_end(k, v, W, S, z, size):
     """The state after a segment of time."""
-    part_of_k = torch.einsum("...hk,hke->...he", k, W)  # Σ_k k[t,k] W[k,e]
-    # exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
-    part_of_k_2 = torch.exp(part_of_k - part_of_k.amax(-1)[..., None])
-    # exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
-    part_of_k_3 = torch.exp(-(-part_of_k).amax(-1)[..., None] - part_of_k)
-    key_features = torch.cat(
-        (part_of_k_2 / part_of_k_2.sum(-1)[..., None], part_of_k_3 / part_of_k_3.sum(-1)[..., None]), -1
-    )
+    key_projected = torch.einsum("...hk,hke->...he", k, W)  # key_projected[t,e] = Σ_k k[t,k] W[k,e]
+    key_powers = torch.exp(key_projected - key_projected.amax(-1)[..., None])
+    # key_softmax[t,e] = key_powers[t,e] / (Σ_k key_powers[t,k])
+    key_softmax = key_powers / key_powers.sum(-1)[..., None]
+    key_powers_2 = torch.exp(-(-key_projected).amax(-1)[..., None] - key_projected)
+    # key_softmax_2[t,e] = key_powers_2[t,e] / (Σ_k key_powers_2[t,k])
+    key_softmax_2 = key_powers_2 / key_powers_2.sum(-1)[..., None]
+    key_features = torch.cat((key_softmax, key_softmax_2), -1)
     key = _rows(key_features, size)
     value = _rows(v, size)
     _, S_end = _scan(S, key.mT @ value, dim=-3)
@@ -204,34 +206,36 @@ def _segment_backward(q, k, v, W, scale, S, z, d_o, d_S, d_z, size):
     """The gradients of a segment's inputs, of the parameters and of the state before it."""
     T = q.shape[1]
     K = q.shape[-1]
-    part_of_k = torch.einsum("...hk,hke->...he", k, W)  # Σ_k k[t,k] W[k,e]
-    part_of_k_2 = part_of_k.amax(-1)
-    part_of_k_3 = torch.exp(part_of_k - part_of_k_2[..., None])  # exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
-    sum_of_k = part_of_k_3.sum(-1)  # Σ_e exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e''']))
-    # exp(Σ_k k[t,k] W[k,e] - max(Σ_k k[t,k] W[k,e'''])) / (Σ_{e'''} exp(Σ_k k[t,k] W[k,e'''] - max(Σ_k k[t,k] W[k,e])))
-    part_of_k_4 = part_of_k_3 / sum_of_k[..., None]
-    part_of_k_5 = -part_of_k  # -Σ_k k[t,k] W[k,e]
-    part_of_k_6 = part_of_k_5.amax(-1)
-    part_of_k_7 = torch.exp(-part_of_k_6[..., None] - part_of_k)  # exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
-    sum_of_k_2 = part_of_k_7.sum(-1)  # Σ_e exp(-max(-Σ_k k[t,k] W[k,e''']) - Σ_k k[t,k] W[k,e])
-    part_of_k_8 = part_of_k_7 / sum_of_k_2[..., None]
-    key_features = torch.cat((part_of_k_4, part_of_k_8), -1)
+    key_projected = torch.einsum("...hk,hke->...he", k, W)  # key_projected[t,e] = Σ_k k[t,k] W[k,e]
+    part_of_key_projected = key_projected.amax(-1)
+    key_powers = torch.exp(key_projected - part_of_key_projected[..., None])
+    sum_of_key_powers = key_powers.sum(-1)  # Σ_e key_powers[t,e]
+    # key_softmax[t,e] = key_powers[t,e] / (Σ_k key_powers[t,k])
+    key_softmax = key_powers / sum_of_key_powers[..., None]
+    part_of_key_projected_2 = -key_projected
+    part_of_key_projected_3 = part_of_key_projected_2.amax(-1)
+    key_powers_2 = torch.exp(-part_of_key_projected_3[..., None] - key_projected)
+    sum_of_key_powers_2 = key_powers_2.sum(-1)  # Σ_e key_powers_2[t,e]
+    # key_softmax_2[t,e] = key_powers_2[t,e] / (Σ_k key_powers_2[t,k])
+    key_softmax_2 = key_powers_2 / sum_of_key_powers_2[..., None]
+    key_features = torch.cat((key_softmax, key_softmax_2), -1)
     key = _rows(key_features, size)
     value = _rows(v, size)
     S, _ = _scan(S, key.mT @ value, dim=-3)
     z, _ = _scan(z, key.sum(-2), dim=-2)
-    part_of_q = torch.einsum("...hk,hke->...he", q, W)  # Σ_k q[t,k] W[k,e]
-    part_of_q_5 = part_of_q.amax(-1)
-    part_of_q_6 = torch.exp(part_of_q - part_of_q_5[..., None])  # exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e''']))
-    sum_of_q_2 = part_of_q_6.sum(-1)  # Σ_e exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e''']))
-    # exp(Σ_k q[t,k] W[k,e] - max(Σ_k q[t,k] W[k,e'''])) / (Σ_{e'''} exp(Σ_k q[t,k] W[k,e'''] - max(Σ_k q[t,k] W[k,e])))
-    part_of_q_7 = part_of_q_6 / sum_of_q_2[..., None]
-    part_of_q_2 = -part_of_q  # -Σ_k q[t,k] W[k,e]
-    part_of_q_3 = part_of_q_2.amax(-1)
-    part_of_q_4 = torch.exp(-part_of_q_3[..., None] - part_of_q)  # exp(-max(-Σ_k q[t,k] W[k,e''']) - Σ_k q[t,k] W[k,e])
-    sum_of_q = part_of_q_4.sum(-1)  # Σ_e exp(-max(-Σ_k q[t,k] W[k,e''']) - Σ_k q[t,k] W[k,e])
-    part_of_q_8 = part_of_q_4 / sum_of_q[..., None]
-    query_features = scale * torch.cat((part_of_q_7, part_of_q_8), -1)
+    query_projected = torch.einsum("...hk,hke->...he", q, W)  # query_projected[t,e] = Σ_k q[t,k] W[k,e]
+    part_of_query_projected_3 = query_projected.amax(-1)
+    query_powers = torch.exp(query_projected - part_of_query_projected_3[..., None])
+    sum_of_query_powers = query_powers.sum(-1)  # Σ_e query_powers[t,e]
+    # query_softmax[t,e] = query_powers[t,e] / (Σ_k query_powers[t,k])
+    query_softmax = query_powers / sum_of_query_powers[..., None]
+    part_of_query_projected = -query_projected
+    part_of_query_projected_2 = part_of_query_projected.amax(-1)
+    query_powers_2 = torch.exp(-part_of_query_projected_2[..., None] - query_projected)
+    sum_of_query_powers_2 = query_powers_2.sum(-1)  # Σ_e query_powers_2[t,e]
+    # query_softmax_2[t,e] = query_powers_2[t,e] / (Σ_k query_powers_2[t,k])
+    query_softmax_2 = query_powers_2 / sum_of_query_powers_2[..., None]
+    query_features = scale * torch.cat((query_softmax, query_softmax_2), -1)
     query = _rows(query_features, size)
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     scores = similarity.tril()  # scores[t,i] = similarity[t,i] where i ≤ t
@@ -251,44 +255,63 @@ def _segment_backward(q, k, v, W, scale, S, z, d_o, d_S, d_z, size):
     d_query = d_n[..., :, None] * z[..., None, :] + d_y @ S.mT + d_similarity @ key
     d_query_features = _unrows(d_query, T)
     part_of_scale = scale * d_query_features
-    part_of_scale_2 = part_of_scale.narrow(-1, K, K)
-    part_of_q_9 = -part_of_q_4 * (
-        part_of_scale_2 / sum_of_q[..., None]
-        + (-part_of_q_8 * part_of_scale_2 / sum_of_q[..., None]).sum(-1)[..., None]
+    d_query_softmax_2 = part_of_scale.narrow(-1, K, K)
+    # d_query_powers_2[t,e] = d_query_softmax_2[t,e] / (Σ_k query_powers_2[t,k])
+    #                       + Σ_k (-query_softmax_2[t,k] d_query_softmax_2[t,k] / (Σ_l query_powers_2[t,l]))
+    d_query_powers_2 = (
+        d_query_softmax_2 / sum_of_query_powers_2[..., None]
+        + (-query_softmax_2 * d_query_softmax_2 / sum_of_query_powers_2[..., None]).sum(-1)[..., None]
     )
-    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
-    part_of_q_10 = (
-        part_of_scale_3 / sum_of_q_2[..., None]
-        + (-part_of_q_7 * part_of_scale_3 / sum_of_q_2[..., None]).sum(-1)[..., None]
+    part_of_query_powers_2 = -query_powers_2 * d_query_powers_2
+    d_query_softmax = part_of_scale.narrow(-1, 0, K)
+    # d_query_powers[t,e] = d_query_softmax[t,e] / (Σ_k query_powers[t,k])
+    #                     + Σ_k (-query_softmax[t,k] d_query_softmax[t,k] / (Σ_l query_powers[t,l]))
+    d_query_powers = (
+        d_query_softmax / sum_of_query_powers[..., None]
+        + (-query_softmax * d_query_softmax / sum_of_query_powers[..., None]).sum(-1)[..., None]
     )
-    part_of_q_11 = (
-        part_of_q_9
-        + -(part_of_q_9.sum(-1)[..., None] * (part_of_q_2 == part_of_q_3[..., None]).to(part_of_q_2.dtype))
-        + part_of_q_6 * part_of_q_10
-        + (-part_of_q_6 * part_of_q_10).sum(-1)[..., None] * (part_of_q == part_of_q_5[..., None]).to(part_of_q.dtype)
+    d_query_projected = (
+        part_of_query_powers_2
+        + -(
+            part_of_query_powers_2.sum(-1)[..., None]
+            * (part_of_query_projected == part_of_query_projected_2[..., None]).to(part_of_query_projected.dtype)
+        )
+        + query_powers * d_query_powers
+        + (-query_powers * d_query_powers).sum(-1)[..., None]
+        * (query_projected == part_of_query_projected_3[..., None]).to(query_projected.dtype)
     )
-    d_q = torch.einsum("...he,hke->...hk", part_of_q_11, W)
+    d_q = torch.einsum("...he,hke->...hk", d_query_projected, W)  # d_q[t,k] = Σ_e d_query_projected[t,e] W[k,e]
     # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
     d_key = d_z[..., None, :] + value @ d_S.mT + d_similarity.mT @ query
     d_key_features = _unrows(d_key, T)
-    part_of_d_key_features = d_key_features.narrow(-1, K, K)
-    part_of_k_9 = -part_of_k_7 * (
-        part_of_d_key_features / sum_of_k_2[..., None]
-        + (-part_of_k_8 * part_of_d_key_features / sum_of_k_2[..., None]).sum(-1)[..., None]
+    d_key_softmax_2 = d_key_features.narrow(-1, K, K)
+    # d_key_powers_2[t,e] = d_key_softmax_2[t,e] / (Σ_k key_powers_2[t,k])
+    #                     + Σ_k (-key_softmax_2[t,k] d_key_softmax_2[t,k] / (Σ_l key_powers_2[t,l]))
+    d_key_powers_2 = (
+        d_key_softmax_2 / sum_of_key_powers_2[..., None]
+        + (-key_softmax_2 * d_key_softmax_2 / sum_of_key_powers_2[..., None]).sum(-1)[..., None]
     )
-    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
-    part_of_k_10 = (
-        part_of_d_key_features_2 / sum_of_k[..., None]
-        + (-part_of_k_4 * part_of_d_key_features_2 / sum_of_k[..., None]).sum(-1)[..., None]
+    part_of_key_powers_2 = -key_powers_2 * d_key_powers_2
+    d_key_softmax = d_key_features.narrow(-1, 0, K)
+    # d_key_powers[t,e] = d_key_softmax[t,e] / (Σ_k key_powers[t,k])
+    #                   + Σ_k (-key_softmax[t,k] d_key_softmax[t,k] / (Σ_l key_powers[t,l]))
+    d_key_powers = (
+        d_key_softmax / sum_of_key_powers[..., None]
+        + (-key_softmax * d_key_softmax / sum_of_key_powers[..., None]).sum(-1)[..., None]
     )
-    part_of_k_11 = (
-        part_of_k_9
-        + -(part_of_k_9.sum(-1)[..., None] * (part_of_k_5 == part_of_k_6[..., None]).to(part_of_k_5.dtype))
-        + part_of_k_3 * part_of_k_10
-        + (-part_of_k_3 * part_of_k_10).sum(-1)[..., None] * (part_of_k == part_of_k_2[..., None]).to(part_of_k.dtype)
+    d_key_projected = (
+        part_of_key_powers_2
+        + -(
+            part_of_key_powers_2.sum(-1)[..., None]
+            * (part_of_key_projected_2 == part_of_key_projected_3[..., None]).to(part_of_key_projected_2.dtype)
+        )
+        + key_powers * d_key_powers
+        + (-key_powers * d_key_powers).sum(-1)[..., None]
+        * (key_projected == part_of_key_projected[..., None]).to(key_projected.dtype)
     )
-    d_W = torch.einsum("bthe,bthk->hke", part_of_k_11, k) + torch.einsum("bthe,bthk->hke", part_of_q_11, q)
-    d_k = torch.einsum("...he,hke->...hk", part_of_k_11, W)
+    # d_W[k,e] = Σ_t d_key_projected[t,e] k[t,k] + Σ_t d_query_projected[t,e] q[t,k]
+    d_W = torch.einsum("bthe,bthk->hke", d_key_projected, k) + torch.einsum("bthe,bthk->hke", d_query_projected, q)
+    d_k = torch.einsum("...he,hke->...hk", d_key_projected, W)  # d_k[t,k] = Σ_e d_key_projected[t,e] W[k,e]
     d_value = key @ d_S + scores.mT @ d_y  # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
     d_v = _unrows(d_value, T)
     return d_q, d_k, d_v, d_W, d_S_start, d_z_start
@@ -1120,18 +1143,18 @@ def _given(q, W, k, scale):
     q = q.float()
     W = W.float()
     k = k.float()
-    part_of_q = torch.einsum("...hk,hke->...he", q, W)
-    part_of_q_2 = torch.exp(part_of_q - part_of_q.amax(-1)[..., None])
-    part_of_q_3 = torch.exp(-(-part_of_q).amax(-1)[..., None] - part_of_q)
-    query_features = scale * torch.cat(
-        (part_of_q_2 / part_of_q_2.sum(-1)[..., None], part_of_q_3 / part_of_q_3.sum(-1)[..., None]), -1
-    )
-    part_of_k = torch.einsum("...hk,hke->...he", k, W)
-    part_of_k_2 = torch.exp(part_of_k - part_of_k.amax(-1)[..., None])
-    part_of_k_3 = torch.exp(-(-part_of_k).amax(-1)[..., None] - part_of_k)
-    key_features = torch.cat(
-        (part_of_k_2 / part_of_k_2.sum(-1)[..., None], part_of_k_3 / part_of_k_3.sum(-1)[..., None]), -1
-    )
+    query_projected = torch.einsum("...hk,hke->...he", q, W)
+    query_powers = torch.exp(query_projected - query_projected.amax(-1)[..., None])
+    query_softmax = query_powers / query_powers.sum(-1)[..., None]
+    query_powers_2 = torch.exp(-(-query_projected).amax(-1)[..., None] - query_projected)
+    query_softmax_2 = query_powers_2 / query_powers_2.sum(-1)[..., None]
+    query_features = scale * torch.cat((query_softmax, query_softmax_2), -1)
+    key_projected = torch.einsum("...hk,hke->...he", k, W)
+    key_powers = torch.exp(key_projected - key_projected.amax(-1)[..., None])
+    key_softmax = key_powers / key_powers.sum(-1)[..., None]
+    key_powers_2 = torch.exp(-(-key_projected).amax(-1)[..., None] - key_projected)
+    key_softmax_2 = key_powers_2 / key_powers_2.sum(-1)[..., None]
+    key_features = torch.cat((key_softmax, key_softmax_2), -1)
     return query_features.contiguous(), key_features.contiguous()
 
 
@@ -1428,57 +1451,71 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
     k = _repeated(k, H).float()
     q = _repeated(q, H).float()
     part_of_scale = scale * d_query_features
-    part_of_scale_2 = part_of_scale.narrow(-1, K, K)
-    part_of_q = torch.einsum("...hk,hke->...he", q, W)
-    part_of_q_2 = -part_of_q
-    part_of_q_3 = part_of_q_2.amax(-1)
-    part_of_q_4 = torch.exp(-part_of_q_3[..., None] - part_of_q)
-    sum_of_q = part_of_q_4.sum(-1)
-    part_of_q_5 = -part_of_q_4 * (
-        part_of_scale_2 / sum_of_q[..., None]
-        + (-(part_of_q_4 / sum_of_q[..., None]) * part_of_scale_2 / sum_of_q[..., None]).sum(-1)[..., None]
+    d_query_softmax_2 = part_of_scale.narrow(-1, K, K)
+    query_projected = torch.einsum("...hk,hke->...he", q, W)
+    part_of_query_projected = -query_projected
+    part_of_query_projected_2 = part_of_query_projected.amax(-1)
+    query_powers_2 = torch.exp(-part_of_query_projected_2[..., None] - query_projected)
+    sum_of_query_powers_2 = query_powers_2.sum(-1)
+    query_softmax_2 = query_powers_2 / sum_of_query_powers_2[..., None]
+    d_query_powers_2 = (
+        d_query_softmax_2 / sum_of_query_powers_2[..., None]
+        + (-query_softmax_2 * d_query_softmax_2 / sum_of_query_powers_2[..., None]).sum(-1)[..., None]
     )
-    part_of_scale_3 = part_of_scale.narrow(-1, 0, K)
-    part_of_q_6 = part_of_q.amax(-1)
-    part_of_q_7 = torch.exp(part_of_q - part_of_q_6[..., None])
-    sum_of_q_2 = part_of_q_7.sum(-1)
-    part_of_q_8 = (
-        part_of_scale_3 / sum_of_q_2[..., None]
-        + (-(part_of_q_7 / sum_of_q_2[..., None]) * part_of_scale_3 / sum_of_q_2[..., None]).sum(-1)[..., None]
+    part_of_query_powers_2 = -query_powers_2 * d_query_powers_2
+    d_query_softmax = part_of_scale.narrow(-1, 0, K)
+    part_of_query_projected_3 = query_projected.amax(-1)
+    query_powers = torch.exp(query_projected - part_of_query_projected_3[..., None])
+    sum_of_query_powers = query_powers.sum(-1)
+    query_softmax = query_powers / sum_of_query_powers[..., None]
+    d_query_powers = (
+        d_query_softmax / sum_of_query_powers[..., None]
+        + (-query_softmax * d_query_softmax / sum_of_query_powers[..., None]).sum(-1)[..., None]
     )
-    part_of_q_9 = (
-        part_of_q_5
-        + -(part_of_q_5.sum(-1)[..., None] * (part_of_q_2 == part_of_q_3[..., None]).to(part_of_q_2.dtype))
-        + part_of_q_7 * part_of_q_8
-        + (-part_of_q_7 * part_of_q_8).sum(-1)[..., None] * (part_of_q == part_of_q_6[..., None]).to(part_of_q.dtype)
+    d_query_projected = (
+        part_of_query_powers_2
+        + -(
+            part_of_query_powers_2.sum(-1)[..., None]
+            * (part_of_query_projected == part_of_query_projected_2[..., None]).to(part_of_query_projected.dtype)
+        )
+        + query_powers * d_query_powers
+        + (-query_powers * d_query_powers).sum(-1)[..., None]
+        * (query_projected == part_of_query_projected_3[..., None]).to(query_projected.dtype)
     )
-    d_q = torch.einsum("...he,hke->...hk", part_of_q_9, W)
-    part_of_d_key_features = d_key_features.narrow(-1, K, K)
-    part_of_k = torch.einsum("...hk,hke->...he", k, W)
-    part_of_k_2 = -part_of_k
-    part_of_k_3 = part_of_k_2.amax(-1)
-    part_of_k_4 = torch.exp(-part_of_k_3[..., None] - part_of_k)
-    sum_of_k = part_of_k_4.sum(-1)
-    part_of_k_5 = -part_of_k_4 * (
-        part_of_d_key_features / sum_of_k[..., None]
-        + (-(part_of_k_4 / sum_of_k[..., None]) * part_of_d_key_features / sum_of_k[..., None]).sum(-1)[..., None]
+    d_q = torch.einsum("...he,hke->...hk", d_query_projected, W)
+    d_key_softmax_2 = d_key_features.narrow(-1, K, K)
+    key_projected = torch.einsum("...hk,hke->...he", k, W)
+    part_of_key_projected = -key_projected
+    part_of_key_projected_2 = part_of_key_projected.amax(-1)
+    key_powers_2 = torch.exp(-part_of_key_projected_2[..., None] - key_projected)
+    sum_of_key_powers_2 = key_powers_2.sum(-1)
+    key_softmax_2 = key_powers_2 / sum_of_key_powers_2[..., None]
+    d_key_powers_2 = (
+        d_key_softmax_2 / sum_of_key_powers_2[..., None]
+        + (-key_softmax_2 * d_key_softmax_2 / sum_of_key_powers_2[..., None]).sum(-1)[..., None]
     )
-    part_of_d_key_features_2 = d_key_features.narrow(-1, 0, K)
-    part_of_k_6 = part_of_k.amax(-1)
-    part_of_k_7 = torch.exp(part_of_k - part_of_k_6[..., None])
-    sum_of_k_2 = part_of_k_7.sum(-1)
-    part_of_k_8 = (
-        part_of_d_key_features_2 / sum_of_k_2[..., None]
-        + (-(part_of_k_7 / sum_of_k_2[..., None]) * part_of_d_key_features_2 / sum_of_k_2[..., None]).sum(-1)[..., None]
+    part_of_key_powers_2 = -key_powers_2 * d_key_powers_2
+    d_key_softmax = d_key_features.narrow(-1, 0, K)
+    part_of_key_projected_3 = key_projected.amax(-1)
+    key_powers = torch.exp(key_projected - part_of_key_projected_3[..., None])
+    sum_of_key_powers = key_powers.sum(-1)
+    key_softmax = key_powers / sum_of_key_powers[..., None]
+    d_key_powers = (
+        d_key_softmax / sum_of_key_powers[..., None]
+        + (-key_softmax * d_key_softmax / sum_of_key_powers[..., None]).sum(-1)[..., None]
     )
-    part_of_k_9 = (
-        part_of_k_5
-        + -(part_of_k_5.sum(-1)[..., None] * (part_of_k_2 == part_of_k_3[..., None]).to(part_of_k_2.dtype))
-        + part_of_k_7 * part_of_k_8
-        + (-part_of_k_7 * part_of_k_8).sum(-1)[..., None] * (part_of_k == part_of_k_6[..., None]).to(part_of_k.dtype)
+    d_key_projected = (
+        part_of_key_powers_2
+        + -(
+            part_of_key_powers_2.sum(-1)[..., None]
+            * (part_of_key_projected == part_of_key_projected_2[..., None]).to(part_of_key_projected.dtype)
+        )
+        + key_powers * d_key_powers
+        + (-key_powers * d_key_powers).sum(-1)[..., None]
+        * (key_projected == part_of_key_projected_3[..., None]).to(key_projected.dtype)
     )
-    d_W = torch.einsum("bthe,bthk->hke", part_of_k_9, k) + torch.einsum("bthe,bthk->hke", part_of_q_9, q)
-    d_k = torch.einsum("...he,hke->...hk", part_of_k_9, W)
+    d_W = torch.einsum("bthe,bthk->hke", d_key_projected, k) + torch.einsum("bthe,bthk->hke", d_query_projected, q)
+    d_k = torch.einsum("...he,hke->...hk", d_key_projected, W)
     return (
         d_q,
         d_k,

@@ -1,8 +1,8 @@
 """Performer, linear attention with positive random features (arXiv:2009.14794).
 
 One step of a head (token t, feature m, value channel c):
-    query[t,m] = scale M^(-1/2) exp(K^(-1/4) matmul(omega[m,m], q[t,m]) - K^(-1/2) sum(q[t,m]^2)/2)
-    key[t,m]   = M^(-1/2) exp(K^(-1/4) matmul(omega[m,m], k[t,m]) - K^(-1/2) sum(k[t,m]^2)/2)
+    query[t,m] = scale M^(-1/2) exp(K^(-1/4) matmul(omega, q[t])[m] - K^(-1/2) sum(q[t]^2)/2)
+    key[t,m]   = M^(-1/2) exp(K^(-1/4) matmul(omega, k[t])[m] - K^(-1/2) sum(k[t]^2)/2)
     value[t,c] = v[t,c]
     S[t,m,c]   = S[t-1,m,c] + key[t,m] value[t,c]
     z[t,m]     = z[t-1,m] + key[t,m]
@@ -83,14 +83,10 @@ def _token_values(q, k, v, omega, scale):
     """Query, key, value of every token, from the inputs and parameters."""
     K = q.shape[-1]
     M = omega.shape[-2]
-    query = (
-        M**-0.5
-        * scale
-        * torch.exp(K**-0.25 * torch.einsum("...hk,hak->...ha", q, omega) - K**-0.5 * (q**2).sum(-1)[..., None] / 2)
-    )
-    key = M**-0.5 * torch.exp(
-        K**-0.25 * torch.einsum("...hk,hak->...ha", k, omega) - K**-0.5 * (k**2).sum(-1)[..., None] / 2
-    )
+    query_projected = torch.einsum("...hk,hak->...ha", q, omega)
+    query = M**-0.5 * scale * torch.exp(K**-0.25 * query_projected - K**-0.5 * (q**2).sum(-1)[..., None] / 2)
+    key_projected = torch.einsum("...hk,hak->...ha", k, omega)
+    key = M**-0.5 * torch.exp(K**-0.25 * key_projected - K**-0.5 * (k**2).sum(-1)[..., None] / 2)
     return query, key, v
 
 
@@ -156,20 +152,16 @@ def _segment_forward(q, k, v, omega, scale, S, z, size):
     T = q.shape[1]
     K = q.shape[-1]
     M = omega.shape[-2]
-    # key_features[t,m] = M^(-1/2) exp((Σ_k k[t,k] omega[m,k]) K^(-1/4) - (Σ_k k[t,k]^2) K^(-1/2)/2)
-    key_features = M**-0.5 * torch.exp(
-        K**-0.25 * torch.einsum("...hk,hak->...ha", k, omega) - K**-0.5 * (k**2).sum(-1)[..., None] / 2
-    )
+    key_projected = torch.einsum("...hk,hak->...ha", k, omega)  # key_projected[t,a] = Σ_k k[t,k] omega[a,k]
+    # key_features[t,m] = M^(-1/2) exp(key_projected[t,m] K^(-1/4) - (Σ_k k[t,k]^2) K^(-1/2)/2)
+    key_features = M**-0.5 * torch.exp(K**-0.25 * key_projected - K**-0.5 * (k**2).sum(-1)[..., None] / 2)
     key = _rows(key_features, size)
     value = _rows(v, size)
     S, S_end = _scan(S, key.mT @ value, dim=-3)
     z, z_end = _scan(z, key.sum(-2), dim=-2)
-    # query_features[t,m] = scale M^(-1/2) exp((Σ_k q[t,k] omega[m,k]) K^(-1/4) - (Σ_k q[t,k]^2) K^(-1/2)/2)
-    query_features = (
-        M**-0.5
-        * scale
-        * torch.exp(K**-0.25 * torch.einsum("...hk,hak->...ha", q, omega) - K**-0.5 * (q**2).sum(-1)[..., None] / 2)
-    )
+    query_projected = torch.einsum("...hk,hak->...ha", q, omega)  # query_projected[t,a] = Σ_k q[t,k] omega[a,k]
+    # query_features[t,m] = scale M^(-1/2) exp(query_projected[t,m] K^(-1/4) - (Σ_k q[t,k]^2) K^(-1/2)/2)
+    query_features = M**-0.5 * scale * torch.exp(K**-0.25 * query_projected - K**-0.5 * (q**2).sum(-1)[..., None] / 2)
     query = _rows(query_features, size)
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     scores = similarity.tril()  # scores[t,i] = similarity[t,i] where i ≤ t
@@ -183,10 +175,9 @@ def _segment_end(q, k, v, omega, S, z, size):
     """The state after a segment of time."""
     K = q.shape[-1]
     M = omega.shape[-2]
-    # key_features[t,m] = M^(-1/2) exp((Σ_k k[t,k] omega[m,k]) K^(-1/4) - (Σ_k k[t,k]^2) K^(-1/2)/2)
-    key_features = M**-0.5 * torch.exp(
-        K**-0.25 * torch.einsum("...hk,hak->...ha", k, omega) - K**-0.5 * (k**2).sum(-1)[..., None] / 2
-    )
+    key_projected = torch.einsum("...hk,hak->...ha", k, omega)  # key_projected[t,a] = Σ_k k[t,k] omega[a,k]
+    # key_features[t,m] = M^(-1/2) exp(key_projected[t,m] K^(-1/4) - (Σ_k k[t,k]^2) K^(-1/2)/2)
+    key_features = M**-0.5 * torch.exp(K**-0.25 * key_projected - K**-0.5 * (k**2).sum(-1)[..., None] / 2)
     key = _rows(key_features, size)
     value = _rows(v, size)
     _, S_end = _scan(S, key.mT @ value, dim=-3)
@@ -199,24 +190,22 @@ def _segment_backward(q, k, v, omega, scale, S, z, d_o, d_S, d_z, size):
     T = q.shape[1]
     K = q.shape[-1]
     M = omega.shape[-2]
-    # M^(-1/2) exp((Σ_k k[t,k] omega[a,k]) K^(-1/4) - (Σ_k k[t,k]^2) K^(-1/2)/2)
-    part_of_k = M**-0.5 * torch.exp(
-        K**-0.25 * torch.einsum("...hk,hak->...ha", k, omega) - K**-0.5 * (k**2).sum(-1)[..., None] / 2
-    )
-    # key_features[t,m] = M^(-1/2) exp((Σ_k k[t,k] omega[m,k]) K^(-1/4) - (Σ_k k[t,k]^2) K^(-1/2)/2)
-    key_features = part_of_k
+    key_projected = torch.einsum("...hk,hak->...ha", k, omega)  # key_projected[t,a] = Σ_k k[t,k] omega[a,k]
+    # M^(-1/2) exp(key_projected[t,a] K^(-1/4) - (Σ_k k[t,k]^2) K^(-1/2)/2)
+    part_of_key_projected = M**-0.5 * torch.exp(K**-0.25 * key_projected - K**-0.5 * (k**2).sum(-1)[..., None] / 2)
+    # key_features[t,m] = M^(-1/2) exp(key_projected[t,m] K^(-1/4) - (Σ_k k[t,k]^2) K^(-1/2)/2)
+    key_features = part_of_key_projected
     key = _rows(key_features, size)
     value = _rows(v, size)
     S, _ = _scan(S, key.mT @ value, dim=-3)
     z, _ = _scan(z, key.sum(-2), dim=-2)
-    # scale M^(-1/2) exp((Σ_k q[t,k] omega[a,k]) K^(-1/4) - (Σ_k q[t,k]^2) K^(-1/2)/2)
-    part_of_q = (
-        M**-0.5
-        * scale
-        * torch.exp(K**-0.25 * torch.einsum("...hk,hak->...ha", q, omega) - K**-0.5 * (q**2).sum(-1)[..., None] / 2)
+    query_projected = torch.einsum("...hk,hak->...ha", q, omega)  # query_projected[t,a] = Σ_k q[t,k] omega[a,k]
+    # scale M^(-1/2) exp(query_projected[t,a] K^(-1/4) - (Σ_k q[t,k]^2) K^(-1/2)/2)
+    part_of_query_projected = (
+        M**-0.5 * scale * torch.exp(K**-0.25 * query_projected - K**-0.5 * (q**2).sum(-1)[..., None] / 2)
     )
-    # query_features[t,m] = scale M^(-1/2) exp((Σ_k q[t,k] omega[m,k]) K^(-1/4) - (Σ_k q[t,k]^2) K^(-1/2)/2)
-    query_features = part_of_q
+    # query_features[t,m] = scale M^(-1/2) exp(query_projected[t,m] K^(-1/4) - (Σ_k q[t,k]^2) K^(-1/2)/2)
+    query_features = part_of_query_projected
     query = _rows(query_features, size)
     similarity = query @ key.mT  # similarity[t,i] = Σ_m query[t,m] key[i,m]
     scores = similarity.tril()  # scores[t,i] = similarity[t,i] where i ≤ t
@@ -235,19 +224,18 @@ def _segment_backward(q, k, v, omega, scale, S, z, d_o, d_S, d_z, size):
     # d_query[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c] + Σ_i d_similarity[t,i] key[i,m]
     d_query = d_n[..., :, None] * z[..., None, :] + d_y @ S.mT + d_similarity @ key
     d_query_features = _unrows(d_query, T)
-    # K^(-1/4) scale M^(-1/2) exp((Σ_k q[t,k] omega[a,k]) K^(-1/4) - (Σ_k q[t,k]^2) K^(-1/2)/2) d_query_features[t,a]
-    part_of_K = K**-0.25 * part_of_q * d_query_features
-    d_q = 2 * q * (-(K**-0.5) * part_of_q * d_query_features / 2).sum(-1)[..., None] + torch.einsum(
-        "...ha,hak->...hk", part_of_K, omega
+    d_query_projected = K**-0.25 * part_of_query_projected * d_query_features
+    d_q = 2 * q * (-(K**-0.5) * part_of_query_projected * d_query_features / 2).sum(-1)[..., None] + torch.einsum(
+        "...ha,hak->...hk", d_query_projected, omega
     )
     # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
     d_key = d_z[..., None, :] + value @ d_S.mT + d_similarity.mT @ query
     d_key_features = _unrows(d_key, T)
-    # K^(-1/4) M^(-1/2) exp((Σ_k k[t,k] omega[a,k]) K^(-1/4) - (Σ_k k[t,k]^2) K^(-1/2)/2) d_key_features[t,a]
-    part_of_K_2 = K**-0.25 * part_of_k * d_key_features
-    d_omega = torch.einsum("btha,bthk->hak", part_of_K_2, k) + torch.einsum("btha,bthk->hak", part_of_K, q)
-    d_k = 2 * k * (-(K**-0.5) * part_of_k * d_key_features / 2).sum(-1)[..., None] + torch.einsum(
-        "...ha,hak->...hk", part_of_K_2, omega
+    d_key_projected = K**-0.25 * part_of_key_projected * d_key_features
+    # d_omega[a,k] = Σ_t d_key_projected[t,a] k[t,k] + Σ_t d_query_projected[t,a] q[t,k]
+    d_omega = torch.einsum("btha,bthk->hak", d_key_projected, k) + torch.einsum("btha,bthk->hak", d_query_projected, q)
+    d_k = 2 * k * (-(K**-0.5) * part_of_key_projected * d_key_features / 2).sum(-1)[..., None] + torch.einsum(
+        "...ha,hak->...hk", d_key_projected, omega
     )
     d_value = key @ d_S + scores.mT @ d_y  # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
     d_v = _unrows(d_value, T)
@@ -1082,14 +1070,10 @@ def _given(q, omega, k, scale):
     k = k.float()
     K = q.shape[-1]
     M = omega.shape[-2]
-    query_features = (
-        M**-0.5
-        * scale
-        * torch.exp(K**-0.25 * torch.einsum("...hk,hak->...ha", q, omega) - K**-0.5 * (q**2).sum(-1)[..., None] / 2)
-    )
-    key_features = M**-0.5 * torch.exp(
-        K**-0.25 * torch.einsum("...hk,hak->...ha", k, omega) - K**-0.5 * (k**2).sum(-1)[..., None] / 2
-    )
+    query_projected = torch.einsum("...hk,hak->...ha", q, omega)
+    query_features = M**-0.5 * scale * torch.exp(K**-0.25 * query_projected - K**-0.5 * (q**2).sum(-1)[..., None] / 2)
+    key_projected = torch.einsum("...hk,hak->...ha", k, omega)
+    key_features = M**-0.5 * torch.exp(K**-0.25 * key_projected - K**-0.5 * (k**2).sum(-1)[..., None] / 2)
     return query_features.contiguous(), key_features.contiguous()
 
 
@@ -1386,22 +1370,20 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, omega, S, z, o, n,
     d_key_features = d_key_features_rows
     k = _repeated(k, H).float()
     q = _repeated(q, H).float()
-    part_of_q = (
-        M**-0.5
-        * scale
-        * torch.exp(K**-0.25 * torch.einsum("...hk,hak->...ha", q, omega) - K**-0.5 * (q**2).sum(-1)[..., None] / 2)
+    query_projected = torch.einsum("...hk,hak->...ha", q, omega)
+    part_of_query_projected = (
+        M**-0.5 * scale * torch.exp(K**-0.25 * query_projected - K**-0.5 * (q**2).sum(-1)[..., None] / 2)
     )
-    part_of_K = K**-0.25 * part_of_q * d_query_features
-    d_q = 2 * q * (-(K**-0.5) * part_of_q * d_query_features / 2).sum(-1)[..., None] + torch.einsum(
-        "...ha,hak->...hk", part_of_K, omega
+    d_query_projected = K**-0.25 * part_of_query_projected * d_query_features
+    d_q = 2 * q * (-(K**-0.5) * part_of_query_projected * d_query_features / 2).sum(-1)[..., None] + torch.einsum(
+        "...ha,hak->...hk", d_query_projected, omega
     )
-    part_of_k = M**-0.5 * torch.exp(
-        K**-0.25 * torch.einsum("...hk,hak->...ha", k, omega) - K**-0.5 * (k**2).sum(-1)[..., None] / 2
-    )
-    part_of_K_2 = K**-0.25 * part_of_k * d_key_features
-    d_omega = torch.einsum("btha,bthk->hak", part_of_K_2, k) + torch.einsum("btha,bthk->hak", part_of_K, q)
-    d_k = 2 * k * (-(K**-0.5) * part_of_k * d_key_features / 2).sum(-1)[..., None] + torch.einsum(
-        "...ha,hak->...hk", part_of_K_2, omega
+    key_projected = torch.einsum("...hk,hak->...ha", k, omega)
+    part_of_key_projected = M**-0.5 * torch.exp(K**-0.25 * key_projected - K**-0.5 * (k**2).sum(-1)[..., None] / 2)
+    d_key_projected = K**-0.25 * part_of_key_projected * d_key_features
+    d_omega = torch.einsum("btha,bthk->hak", d_key_projected, k) + torch.einsum("btha,bthk->hak", d_query_projected, q)
+    d_k = 2 * k * (-(K**-0.5) * part_of_key_projected * d_key_features / 2).sum(-1)[..., None] + torch.einsum(
+        "...ha,hak->...hk", d_key_projected, omega
     )
     return (
         d_q,

@@ -1,8 +1,8 @@
 """Retention with rotated queries and keys (arXiv:2307.08621).
 
 One step of a head (token t, feature m, value channel c; ℓ is log_decay):
-    query[t,m] = scale rotate(q[t,m], 10000^(-2 i/K), position)
-    key[t,m]   = rotate(k[t,m], 10000^(-2 i/K), position)
+    query[t,m] = scale rotate(q[t], 10000^(-2 i/K), position)[m]
+    key[t,m]   = rotate(k[t], 10000^(-2 i/K), position)[m]
     value[t,c] = v[t,c]
     ℓ          = log(1 - 2^(-h - 5))
     S[t,m,c]   = exp(ℓ) S[t-1,m,c] + key[t,m] value[t,c]

@@ -4,10 +4,10 @@ One step of a head (token t, feature m, value channel c; ℓ is log_decay):
     turn(z, r, n)  = concat(re(z exp(n r i)), im(z exp(n r i)))
     angle[m]       = A_im[m] exp(log_dt)
     complex_key[m] = (exp((i A_im[m] - exp(A_re_log[m])) exp(log_dt)) - 1) / (i A_im[m] - exp(A_re_log[m]))
-    query[t,m]     = scale turn(C_re[m] - i C_im[m], -angle[m], position)
-    key[t,m]       = turn(complex_key[m], -angle[m], position)
+    query[t,m]     = scale turn(C_re - C_im i, -angle, position)[m]
+    key[t,m]       = turn(complex_key, -angle, position)[m]
     value[t,c]     = x[t,c]
-    ℓ[m]           = twice(-exp(A_re_log[m] + log_dt))
+    ℓ[m]           = twice(-exp(A_re_log + log_dt))[m]
     skip[t,c]      = D x[t,c]
     S[t,m,c]       = exp(ℓ[m]) S[t-1,m,c] + key[t,m] value[t,c]
     y[t,c]         = Σ_m query[t,m] S[t,m,c]

@@ -15,6 +15,7 @@ from sympy import (
     Add,
     And,
     Basic,
+    Dummy,
     Eq,
     Expr,
     Ge,
@@ -157,23 +158,29 @@ def _where(tree: Piecewise, ranges: dict[Symbol, Interval]) -> Interval:
     return found
 
 
-def undefined(tree: Expr) -> str:
+def undefined(tree: Expr, ranges: Ranges | None = None) -> str:
     """Why an expression has no value for some real inputs: a logarithm or root of what can be negative; or nothing.
 
-    Branches of a choice are trusted, because its condition may keep them away from there.
+    Branches of a choice are trusted, because its condition may keep them away from there; what sizes and indices alone
+    decide is judged in `defined`.
     """
-    if isinstance(tree, Piecewise) or not tree.free_symbols:
+    if isinstance(tree, Piecewise) or all(s.is_integer for s in tree.free_symbols):
         return ""
-    below = next(filter(None, map(undefined, tree.args)), "")
+    below = next(filter(None, (undefined(arg, ranges) for arg in tree.args)), "")
     base = tree.args[0] if isinstance(tree, log) or isinstance(tree, Pow) and not tree.exp.is_integer else None
     if below or base is None:
         return below
     kind = "logarithm" if isinstance(tree, log) else "power"
     try:
-        found = bounds(base)
+        found = bounds(base, ranges)
     except (ValueError, NotImplementedError):
         return ""
-    return f"it takes the {kind} of {base}, which can be negative" if found.lo < -1e-12 else ""
+    return f"it takes the {kind} of {_plain(base)}, which can be negative" if found.lo < -1e-12 else ""
+
+
+def _plain(tree: Expr) -> Expr:
+    """With symbols by their names alone."""
+    return tree.xreplace({s: Symbol(s.name) for s in tree.atoms(Dummy)})
 
 
 def _narrowed(ranges: dict[Symbol, Interval], condition: Basic) -> dict[Symbol, Interval] | None:

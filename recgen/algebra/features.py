@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import sympy
 
@@ -11,11 +11,25 @@ from recgen.algebra.graph import Graph
 from recgen.algebra.operations import Add, Cast, Concat, Flatten, Leaf, Map, placeholder
 from recgen.algebra.program import AXES, Node, topological
 from recgen.algebra.widths import Concat as Joined
-from recgen.algebra.widths import Largest, Matmul, Outer, Rotate, Softmax, Total, Turn, Twice, Wide, matrix_axes, width
+from recgen.algebra.widths import (
+    Largest,
+    Matmul,
+    Outer,
+    Rotate,
+    Softmax,
+    Total,
+    Turn,
+    Twice,
+    Wide,
+    matrix_axes,
+    outermost,
+    width,
+)
 from recgen.spec.axes import widths_of
 from recgen.spec.model import PAIR, Tensor
 
-FEATURE_AXES = frozenset("abcdkefgm")
+FEATURE_AXES = frozenset(AXES) - frozenset("stibv")
+"""Not b, t and h: einsum texts call batch, time and heads so."""
 
 
 def feature_value(
@@ -34,12 +48,6 @@ def feature_value(
 def axis_of(node: Node) -> str:
     """The axis along which a vector's elements lie; "" for what has no width."""
     return "".join(a for a in node.axes if a in FEATURE_AXES)
-
-
-def _outermost(expr: sympy.Expr) -> Iterator[Wide]:
-    """The wide functions of an expression that stand in no other one."""
-    for e in expr.args if not isinstance(expr, Wide) else ():
-        yield from [e] if isinstance(e, Wide) else _outermost(e)
 
 
 class _Builder:
@@ -61,7 +69,7 @@ class _Builder:
 
     def _elementwise(self, expr: sympy.Expr) -> Node:
         """A Map of leaves and of the wide functions in the expression, all along one axis."""
-        wide = {e: sympy.Dummy(f"w{k}", real=True) for k, e in enumerate(dict.fromkeys(_outermost(expr)))}
+        wide = {e: sympy.Dummy(f"w{k}", real=True) for k, e in enumerate(outermost(expr))}
         bindings = {s: self.node(e) for e, s in wide.items()}
         rest = expr.xreplace(wide)
         bindings |= {s: self.leaves[s] for s in sorted(rest.free_symbols - set(bindings), key=str)}
@@ -73,24 +81,33 @@ class _Builder:
         return node if own in ("", axis) else self.g.rename(node, own, axis)
 
     def _fresh(self, after: str = "", before: str = "") -> str:
-        """A letter for a new axis, after or before another one in the canonical order."""
-        candidates = [a for a in AXES if a in FEATURE_AXES - {"m", "k"} and a not in self.used]
-        if after:
-            candidates = [a for a in candidates if AXES.index(a) > AXES.index(after)]
-        if before:
-            candidates = [a for a in candidates if AXES.index(a) < AXES.index(before)]
-        if not candidates:
-            raise ValueError("the feature map passes through more widths than there are letters")
-        self.used.add(candidates[0])
-        return candidates[0]
+        """A letter for a new axis, after or before another one in the canonical order; "" where there is none."""
+        low, high = AXES.index(after) + 1 if after else 0, AXES.index(before) if before else len(AXES)
+        found = next((a for a in AXES[low:high] if a in FEATURE_AXES - {"m", "k"} and a not in self.used), "")
+        self.used |= {found} - {""}
+        return found
+
+    def _before_fresh(self, x: Node) -> tuple[Node, str]:
+        """The vector, under another letter if need be, and a new letter that comes after its own."""
+        found = self._fresh(after=axis_of(x))
+        return (x, found) if found else self._before_fresh(self.g.rename(x, axis_of(x), self._fresh()))
+
+    def _after_fresh(self, x: Node) -> tuple[Node, str]:
+        """The same with a new letter that comes before its own."""
+        found = self._fresh(before=axis_of(x))
+        if found:
+            return x, found
+        first, second = self._fresh(), self._fresh()
+        return self.g.rename(x, axis_of(x), second), first
 
     def _wide(self, expr: Wide) -> Node:
         g = self.g
         if isinstance(expr, Softmax):
             (x,) = expr.args
-            powers = self.node(sympy.exp(x - Largest(x)))
+            powers = g.label(self.node(sympy.exp(x - Largest(x))), f"{self.name}_powers")
             total = g.reduce(powers, axis_of(powers))
-            return g.map(placeholder(0) / placeholder(1), {placeholder(0): powers, placeholder(1): total})
+            shares = g.map(placeholder(0) / placeholder(1), {placeholder(0): powers, placeholder(1): total})
+            return g.label(shares, f"{self.name}_softmax")
         if isinstance(expr, Matmul):
             return self._product(expr)
         if isinstance(expr, Rotate):
@@ -106,12 +123,12 @@ class _Builder:
             return g.largest(args[0], axis_of(args[0]))
         sizes = [width(a, self.widths) for a in expr.args]
         if isinstance(expr, Outer):
-            first, second = args
-            axis = self._fresh(after=axis_of(first))
-            second = g.rename(second, axis_of(second), axis)
+            first, axis = self._before_fresh(args[0])
+            second = g.rename(args[1], axis_of(args[1]), axis)
             product = g.mul(first, second)
             source = (axis_of(first), axis)
-            return g.flatten(Flatten(source, (sizes[0], sizes[1]), self._fresh(after=axis)), product)
+            target = self._fresh(after=axis) or self._fresh()
+            return g.flatten(Flatten(source, (sizes[0], sizes[1]), target), product)
         assert isinstance(expr, Joined)
         parts = tuple(map(axis_of, args))
         sizes = [sympy.Integer(1) if s is None else s for s in sizes]
@@ -189,13 +206,15 @@ class _Builder:
         """A contraction of the matrix with its argument. The matrix's axes keep the order in which it is stored."""
         matrix, x = expr.args[0], self.node(expr.args[1])
         over, _ = matrix_axes(expr, self.widths)
+        x, out = self._before_fresh(x) if over == 0 else self._after_fresh(x)
         own = axis_of(x)
-        out = self._fresh(after=own) if over == 0 else self._fresh(before=own)
         axes = (own, out) if over == 0 else (out, own)
         leaf = self.g.leaf(matrix.name, "param", axes, "head")
-        for known, wanted in zip(leaf.axes, axes, strict=True):  # it may multiply vectors along other axes as well
+        renames = list(zip(leaf.axes, axes, strict=True))  # it may multiply vectors along other axes as well
+        upwards = AXES.index(axes[0]) > AXES.index(leaf.axes[0])
+        for known, wanted in reversed(renames) if upwards else renames:  # so that the axes never change their order
             leaf = leaf if known == wanted else self.g.rename(leaf, known, wanted)
-        return self.g.contract(x, leaf, own)
+        return self.g.label(self.g.contract(x, leaf, own), f"{self.name}_projected")
 
 
 def is_elementwise(node: Node, known: Iterable[Node] = ()) -> bool:

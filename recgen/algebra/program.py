@@ -1,8 +1,8 @@
 """The tensor program: a DAG over named axes that the algebra derives and every reader shares.
 
 Axes are single letters: `t` rows of a chunk, `i` the same rows seen as columns, `m` features, `v` values, `k` what a
-feature map starts from and a … g what it passes through, and
-`s` the levels of the pair tree (block sizes 1, 2, 4, … up to half a chunk; never materialised, printers loop over it).
+feature map starts from and other letters what it passes through, and `s` the levels of the pair tree (block sizes 1, 2,
+4, … up to half a chunk; never materialised, printers loop over it).
 A node lives on one of three levels:
 
     head    one value per head, constant in time: parameters and what follows from them
@@ -21,7 +21,7 @@ from recgen.algebra.operations import Leaf, Op
 if TYPE_CHECKING:
     from recgen.algebra.graph import Graph
 
-AXES = "stiabcdkefgmv"  # canonical order
+AXES = "stiabcdkefgjlnopqruwxyzABCDEFGIJLNOPQRSUWXYZmv"  # canonical order
 LEVELS = ("head", "token", "chunk")
 
 

@@ -16,6 +16,7 @@ import sympy
 
 from recgen.algebra import complex_proof, precise
 from recgen.algebra.calculus import derivative
+from recgen.algebra.defined import proper_sizes
 from recgen.algebra.exact import Domain, Residues
 from recgen.algebra.interpret import Cut, Run, run
 from recgen.algebra.laurent import Laurent, Symbols
@@ -24,7 +25,7 @@ from recgen.algebra.recurrence import Recurrence, affine
 from recgen.algebra.relative import relative_steps
 from recgen.algebra.smooth import SIZES, SMOOTHER
 from recgen.algebra.tokens import Array, AtZero
-from recgen.algebra.trials import RESIDUES, Reference, Trial, feature_widths, standard_trials, token_trials
+from recgen.algebra.trials import RESIDUES, Reference, Trial, feature_widths, standard_trials, token_trials, whole_sizes
 from recgen.algebra.widths import is_wide
 from recgen.errors import ProofError
 
@@ -104,11 +105,13 @@ def slopes(rec: Recurrence) -> Iterator[Statement]:
     """The derivative of every quantity by every input and parameter, against central differences."""
     found = []
     for name, q in rec.quantities.items():
+        proper = proper_sizes([q.expr])
         for s in sorted(q.expr.free_symbols if not is_wide(q.expr) else (), key=str):
             if s.name in rec.tensors and s.is_integer is None:
                 found.append(f"∂{name}/∂{s}")
                 for seed, size in enumerate(SIZES):
-                    _slope_is_right(q.expr, s, precise.point(q.expr.free_symbols, size, seed), found[-1])
+                    at = precise.point(q.expr.free_symbols, size, seed)
+                    _slope_is_right(q.expr, s, at | proper, found[-1])
     if found:
         yield Statement(f"the derivatives {', '.join(found)}", "central differences with step 10^-45",
                         "4 random points, 40 decimals")
@@ -202,7 +205,8 @@ def composition(rec: Recurrence, program: Program, adjoint: Program, trial: Tria
 def defined_at_zero(rec: Recurrence, program: Program, adjoint: Program) -> Iterator[Statement]:
     """Program and adjoint have values where all inputs are 0, if the recurrence has."""
     cut = Cut(1, (1, 1, 1)) if rec.scans else Cut(2, (2, 1))
-    trial = Trial(RESIDUES, Residues(), feature_widths(rec, program, 1, widest=1), [cut], AtZero)
+    trial = Trial(RESIDUES, Residues(), feature_widths(rec, program, 1, widest=1), [cut], AtZero,
+                  whole_sizes(rec))
     try:
         reference = trial.reference(rec, 3)
     except (ValueError, ArithmeticError):

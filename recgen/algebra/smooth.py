@@ -21,7 +21,7 @@ SMOOTHER = "write what is smooth there, such as sqrt(x + 1e-6) for sqrt(x)"
 def without_slope(tree: sympy.Expr) -> str:
     """Why a gradient of the expression does not exist where it has a value; or nothing."""
     variables = sorted((s for s in tree.free_symbols if s.is_integer is None), key=str)
-    for at, where in _points(tree, variables):
+    for at, where in points(tree, variables):
         if not _is_finite(tree, at):
             continue
         for s in variables:
@@ -43,7 +43,8 @@ def _is_finite(tree: sympy.Expr, at: precise.Point) -> bool:
     return bool(mpmath.isfinite(value))
 
 
-def _points(tree: sympy.Expr, variables: list[sympy.Symbol]) -> Iterator[tuple[precise.Point, str]]:
+def points(tree: sympy.Expr, variables: list[sympy.Symbol]) -> Iterator[tuple[precise.Point, str]]:
+    """Where all variables are 0, and random points of several sizes, each with its description."""
     for seed, size in enumerate(SIZES):
         found = precise.point(tree.free_symbols, size, seed)
         if seed == 0:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import mpmath
@@ -80,10 +80,12 @@ def total(x: Array, axes: Sequence[str], over: str) -> Array:
 
 @dataclass(frozen=True)
 class Draw:
-    """The random point: values of inputs, parameters, carried values and cotangents. `widths` are those of m and v."""
+    """The random point: values of inputs, parameters, carried values and cotangents. `widths` are those of m and v,
+    `sizes` those that may not be drawn, by name."""
 
     seed: int
     widths: Mapping[str, int]
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     def leaf(self, op: Leaf, axes: Sequence[str], length: int) -> Array:
         """Values of a leaf. A token's value does not depend on how long the sequence is."""
@@ -98,7 +100,7 @@ class Draw:
         if op.kind == "pair":
             return mpmath.mpf(index[0] // 2)
         if op.kind == "scalar" and op.name != "scale":
-            return mpmath.mpf(draw.randint(2, 9))
+            return mpmath.mpf(self.sizes.get(op.name) or draw.randint(2, 9))
         with mpmath.workdps(precise.DIGITS):
             return mpmath.mpf(2 * draw.randrange(-15 * 10**29, 15 * 10**29) + 1) / 10**30
 

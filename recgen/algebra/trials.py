@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from recgen.algebra.defined import proper_sizes
 from recgen.algebra.exact import Domain, Residues
 from recgen.algebra.interpret import Cut
 from recgen.algebra.laurent import Symbols
@@ -32,11 +33,12 @@ class Trial:
     widths: Mapping[str, int]
     cuts: Sequence[Cut]
     draw_type: type[Draw] = Draw
+    proper: Mapping[str, int] = field(default_factory=dict)  # sizes that may not be drawn
     _references: dict[tuple[int, int], tuple[Recurrence, Reference]] = field(default_factory=dict, repr=False)
 
     @property
     def draw(self) -> Draw:
-        return self.draw_type(1, self.widths)
+        return self.draw_type(1, self.widths, self.proper)
 
     def reference(self, rec: Recurrence, length: int) -> Reference:
         """What the recurrence gives for a sequence of this length, computed once."""
@@ -61,8 +63,14 @@ def standard_trials(rec: Recurrence, program: Program) -> list[Trial]:
     short = [cut for length in (1, 2, 3) for size in (1, 2, 4) for cut in cuts(length, size)]
     full = [Cut(2, (2, 2)), Cut(4, (4,)), Cut(4, (3, 1))]
     long = [Cut(16, (16, 16, 5)), Cut(4, (0, 4, 3)), Cut(4, (0,))]
-    return [Trial(SYMBOLS, Symbols(), feature_widths(rec, program, 2), short + full),
-            Trial(RESIDUES, Residues(), feature_widths(rec, program, 3), long)]
+    proper = whole_sizes(rec)
+    return [Trial(SYMBOLS, Symbols(), feature_widths(rec, program, 2), short + full, proper=proper),
+            Trial(RESIDUES, Residues(), feature_widths(rec, program, 3), long, proper=proper)]
+
+
+def whole_sizes(rec: Recurrence) -> dict[str, int]:
+    """Sizes at which every expression of the recurrence has a value, by name, where not every size is one."""
+    return {s.name: n for s, n in proper_sizes(q.expr for q in rec.quantities.values()).items()}
 
 
 def feature_widths(rec: Recurrence, program: Program, values: int, widest: int = 2) -> dict[str, int]:
@@ -85,8 +93,9 @@ def feature_widths(rec: Recurrence, program: Program, values: int, widest: int =
 def token_trials(rec: Recurrence, program: Program) -> list[Trial]:
     """Sequences token by token: short ones with symbols, and a longer one as residues."""
     short, long = ([Cut(1, (1,) * n) for n in lengths] for lengths in ((0, 1, 2, 3), (9,)))
-    return [Trial(SYMBOLS, Symbols(), feature_widths(rec, program, 2), short),
-            Trial(RESIDUES, Residues(), feature_widths(rec, program, 3), long)]
+    proper = whole_sizes(rec)
+    return [Trial(SYMBOLS, Symbols(), feature_widths(rec, program, 2), short, proper=proper),
+            Trial(RESIDUES, Residues(), feature_widths(rec, program, 3), long, proper=proper)]
 
 
 def cuts(length: int, size: int) -> list[Cut]:

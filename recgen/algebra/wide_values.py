@@ -18,9 +18,8 @@ import sympy
 from recgen.algebra import precise
 from recgen.algebra.operations import Cast, Concat, Contract, Flatten, Largest, Rename, Slice, Swap, Unflatten, Wave
 from recgen.algebra.program import Node
-from recgen.algebra.widths import POSITION, Matmul, Outer, Rotate, Softmax, Total, Turn, Twice, Wide
+from recgen.algebra.widths import PAIR, POSITION, Matmul, Outer, Rotate, Softmax, Total, Turn, Twice, Wide, outermost
 from recgen.algebra.widths import Concat as Joined
-from recgen.spec.model import PAIR
 
 Array = np.ndarray
 Sizes = Mapping[str, int]
@@ -155,7 +154,7 @@ def _vector(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Any:
                         dtype=object)
     if isinstance(expr, Rotate):
         return _turned(_vector(expr.args[0], at), expr.args[1], at)
-    args = [_vector(a, at) for a in expr.args]
+    args = [_vector(a, at) for a in expr.args] if isinstance(expr, Wide) else []
     if isinstance(expr, Twice):
         return np.concatenate([args[0], args[0]])
     if isinstance(expr, Turn):
@@ -171,15 +170,21 @@ def _vector(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Any:
     if isinstance(expr, Outer):
         return np.outer(args[0], args[1]).ravel()
     assert not isinstance(expr, Wide), expr
-    symbols = [sympy.Dummy(real=True) for _ in args]
-    plain = expr.func(*symbols) if not isinstance(expr, sympy.Piecewise) else None
-    if plain is None:
-        raise NotImplementedError(f"{expr} chooses between whole vectors")
-    size = max((len(a) for a in args if np.ndim(a)), default=0)
-    if not size:
-        return precise.value(plain, dict(zip(symbols, args, strict=True)))
-    return np.array([precise.value(plain, {s: a[k] if np.ndim(a) else a for s, a in zip(symbols, args, strict=True)})
-                     for k in range(size)], dtype=object)
+    return _elementwise(expr, at)
+
+
+def _elementwise(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Any:
+    """Element by element, as `precise` reads one; what is the same for every element is taken as it is."""
+    wide = {e: sympy.Dummy(real=True) for e in outermost(expr)}
+    rest = expr.xreplace(wide)
+    values = {s: _vector(e, at) for e, s in wide.items()}
+    values |= {s: at[s] for s in rest.free_symbols if s not in values}
+    vectors = [s for s, x in values.items() if np.ndim(x)]
+    if not vectors:
+        return precise.value(rest, values)
+    size = max(len(values[s]) for s in vectors)
+    return np.array([precise.value(rest, values | {s: values[s][k] for s in vectors}) for k in range(size)],
+                    dtype=object)
 
 
 def _turned(x: Array, rate: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Array:

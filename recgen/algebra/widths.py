@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sympy import Expr, Function, Integer, Symbol
+from sympy import Basic, Expr, Function, Integer, Symbol
 
 from recgen.algebra.functions import LANGUAGE, Fn
 
@@ -47,7 +47,10 @@ class Softmax(Wide):
 
 
 class Matmul(Wide):
-    """matmul(W, x): Σ_k W[…, k] x[k], or over the first axis of W where both are as wide as x."""
+    """matmul(W, x): the sum over the axis of W that is as wide as x, the first of two equal ones.
+
+    W with axes M K gives Σ_k W[m,k] x[k]; with K V or K K, Σ_k W[k,e] x[k].
+    """
 
     nargs = 2
     spelled = "matmul"
@@ -68,6 +71,10 @@ class Outer(Wide):
 
 POSITION = Symbol("position", integer=True, nonnegative=True)
 """How many tokens came before, those of earlier calls included."""
+
+
+PAIR = Symbol("i", integer=True, nonnegative=True)
+"""The index of a rotated pair of key channels, from 0; only a rotation uses it."""
 
 
 class Rotate(Wide):
@@ -102,7 +109,7 @@ WIDE: dict[str, Fn] = {
         Fn("sum", (1, 1), Total, "sum(x): the sum over the features"),
         Fn("softmax", (1, 1), Softmax, "softmax(x): exp(x) / sum(exp(x))"),
         Fn("l2norm", (1, 1), l2norm, "l2norm(x): x / sqrt(sum(x ** 2) + 1e-6)"),
-        Fn("matmul", (2, 2), Matmul, "matmul(W, x): a learned or fixed matrix times x"),
+        Fn("matmul", (2, 2), Matmul, "matmul(W, x): the sum over the axis of W that is as wide as x"),
         Fn("concat", (2, None), Concat, "concat(a, b, ...): features one after the other"),
         Fn("outer", (2, 2), Outer, "outer(a, b): all products of an element of a and one of b"),
     )
@@ -151,6 +158,18 @@ def matrix_axes(expr: Matmul, widths: Widths) -> tuple[int, Expr]:
 
 def is_wide(expr: Expr) -> bool:
     return expr.has(Wide)
+
+
+def outermost(expr: Basic) -> list[Wide]:
+    """The wide functions in an expression that stand in no other one, each once, in its order."""
+    if isinstance(expr, Wide):
+        return [expr]
+    return list(dict.fromkeys(e for arg in expr.args for e in outermost(arg)))
+
+
+def wide_calls(expr: Basic) -> int:
+    """How many different wide functions an expression is made of."""
+    return len(expr.atoms(Wide))
 
 
 def changes_width(expr: Expr) -> bool:

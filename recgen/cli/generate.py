@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recgen.cli.common import CHECK_FAILED, SpecArguments, complain, read_all
+from recgen.errors import Problem, SpecError
 
 if TYPE_CHECKING:
     from recgen.spec import Spec
@@ -40,10 +41,16 @@ def run(
             raise typer.Exit(CHECK_FAILED)
         typer.echo(f"{len(read)} modules in {out} are up to date")
         return
+    problems: list[Problem] = []
     for spec in read:
         from recgen.loader import generate
 
-        typer.echo(f"{spec.name} → {generate(spec, out / f'{spec.name}.py')}")
+        try:
+            typer.echo(f"{spec.name} → {generate(spec, out / f'{spec.name}.py')}")
+        except SpecError as error:  # the others are written all the same
+            problems += error.problems
+    if problems:
+        raise SpecError(problems)
 
 
 def _up_to_date(spec: Spec, path: Path) -> bool:

@@ -6,9 +6,12 @@ from typing import Any
 
 import sympy
 
+from recgen.algebra.stable import printable
 from recgen.spec.initial import Draw, LogUniform, Normal, Orthogonal, Uniform, is_random
 from recgen.spec.model import CHANNEL, CHANNELS, HEAD, SIZES, Spec, Tensor
 
+from .conditions import doubtful_start
+from .expression import Level
 from .python_expr import PythonPrinter
 from .torch_expr import TorchPrinter
 
@@ -32,7 +35,8 @@ def operator_context(spec: Spec) -> dict[str, Any]:
             for s, axes in INDICES.items()
             if s in used
         ],
-        "param_inits": [(t.name, _initial_text(t, names)) for t in spec.params],
+        "param_inits": [(t.name, _initial_text(t, names), doubtful_start(t.init.tree)) for t in spec.params],
+        "doubtful_inits": any(doubtful_start(t.init.tree) for t in spec.params),
     }
 
 
@@ -61,9 +65,10 @@ def _along(index: str, tensor: Tensor, size: str) -> str:
 
 def _draw_text(draw: Draw, shape: str) -> str:
     if isinstance(draw, Orthogonal):
-        std = PythonPrinter(WIDTHS).text(draw.args[0])
+        std = PythonPrinter(WIDTHS).print(printable(draw.args[0])).within(Level.POWER)
         return f"{'' if std == '1' else f'{std} * '}_orthogonal({shape}, generator)"
-    low, high = (PythonPrinter(WIDTHS).text(a) for a in draw.args)
+    printer = PythonPrinter(WIDTHS)
+    low, high = (printer.print(printable(a)).within(Level.POWER) for a in draw.args)
     kind = {Uniform: "uniform", Normal: "normal", LogUniform: "loguniform"}[type(draw)]
     if kind == "normal":
         return f"{low} + {high} * torch.randn({shape}, generator=generator)"

@@ -18,6 +18,7 @@ from recgen.plan.kernels import Plan
 from recgen.spec.model import SIZES, Spec, Tensor
 
 from .chunk_module import chunk_context
+from .conditions import conditions_context
 from .descriptions import FORMS, argument_doc, layout_context, quoted, state_docs, state_layout
 from .initial import operator_context
 from .layout import Layout
@@ -145,6 +146,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         ),
         "maxima": maxima_context(spec, rec),
         **_scale_context(spec),
+        **conditions_context(spec),
         **operator_context(spec),
         "argument_docs": [argument_doc(t) for t in tensors],
     }
@@ -161,7 +163,9 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
             ],
         )
     )
-    context["uses_math"] = context["maxima"] is not None or "math." in bodies + context["scale_text"]
+    context["uses_math"] = context["maxima"] is not None or "math." in bodies + context["scale_text"] + str(
+        context["size_conditions"]
+    )
     return context
 
 

@@ -24,7 +24,7 @@ class PythonPrinter(ExpressionPrinter):
         (branch, condition), *others = node.args
         if not others or condition == S.true:
             return self.print(branch)
-        rest = self.where(Piecewise(*others, evaluate=False))
+        rest = self.print(others[0][0] if others[0][1] == S.true else Piecewise(*others, evaluate=False))
         then, when = self.print(branch).within(Level.COMPARISON), self.print(condition).within(Level.COMPARISON)
         return Text(f"{then} if {when} else {rest.text}", Level.CHOICE)
 

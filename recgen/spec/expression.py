@@ -223,7 +223,7 @@ class _Builder:
         for operator, node in rest:
             item = self.value(node)
             if operator == "/" and item.is_zero:
-                raise ExpressionError(node.start, node.end, "division by zero", "")
+                raise ExpressionError(node.start, node.end, "division by zero", "divide by what is not 0")
             items.append(-item if operator == "-" else 1 / item if operator == "/" else item)
         return sympy.Add(*items) if added else sympy.Mul(*items)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from recgen.algebra.bounds import Interval, bounds, undefined
 from recgen.algebra.complex_values import split
+from recgen.algebra.defined import fails_everywhere, without_value
 from recgen.algebra.smooth import SMOOTHER, without_slope
 from recgen.spec.axes import tensors_in
 from recgen.spec.context import Context
-from recgen.spec.model import HEAD, Decay
+from recgen.spec.model import Decay
 
 _ROUNDING = 1e-12
 
@@ -21,6 +22,15 @@ def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors:
     wrong = undefined(angle) or (undefined(log) if decay.bounds is None else "")
     if wrong:
         context.refuse_at(path, f"the decay has no value there: {wrong}", "write a value that stays between 0 and 1")
+        return
+    wrong = next(filter(None, map(fails_everywhere, (log, angle))), "")
+    if wrong:
+        context.refuse_at(path, wrong, "mind that indices start at 0")
+        return
+    where = next(filter(None, map(without_value, (log, angle))), "")
+    if where:
+        fix = "keep it away from there, such as value: 0.9 * relu(tanh(g)) + 0.1 for relu(tanh(g))"
+        context.refuse_at(path, f"the log-decay is not finite where {where}", fix)
         return
     wrong = without_slope(angle) or without_slope(log)
     if wrong:
@@ -43,15 +53,6 @@ def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors:
         what = "real part of the log-decay" if angle != 0 else "log-decay"
         reason = f"the {what} can be positive, it lies in {found}: the state would grow without limit"
         context.refuse_at(path, reason, _rewrite(decay, wanted, tensors))
-    elif decay.type == "fixed" and not _finite_for_every_head(decay):
-        context.refuse_at(path, "the log-decay is not a finite number for every head", "mind that h starts at 0")
-
-
-def _finite_for_every_head(decay: Decay) -> bool:
-    """Tried for the first heads, where expressions in h have their poles."""
-    sizes = dict.fromkeys(decay.log.tree.free_symbols - {HEAD}, 8)
-    values = (decay.log.tree.subs({**sizes, HEAD: h}) for h in range(8))
-    return all(bool(value.is_finite) for value in values)
 
 
 def _rewrite(decay: Decay, wanted: str, tensors: dict) -> str:

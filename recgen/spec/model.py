@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import sympy
 
+from recgen.algebra.widths import PAIR as PAIR
 from recgen.errors import NOWHERE, Location
 
 AxisLetter = Literal["B", "T", "H", "K", "V", "M", "D"]
@@ -44,9 +45,6 @@ CHANNEL = sympy.Symbol("k", integer=True, nonnegative=True)
 
 CHANNELS = sympy.Symbol("D", integer=True, positive=True)
 """How many channels a vector state has; only initial values use it."""
-
-PAIR = sympy.Symbol("i", integer=True, nonnegative=True)
-"""The index of a rotated pair of key channels, from 0; only a rotation uses it."""
 
 SIZES: dict[str, sympy.Symbol] = {
     letter: sympy.Symbol(letter, integer=True, positive=True) for letter in ("H", "K", "V", "M")

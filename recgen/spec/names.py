@@ -59,8 +59,10 @@ MODULE_NAMES = frozenset(
 )
 """What an emitted file imports and defines, and the variables of its functions; an argument would hide it."""
 
-SUFFIXES = ("_ptr", "_end", "_start", "_edges", "_rows", "_part", "_forward", "_reverse", "_features", "_valid")
-"""What the emitted module adds to names: pointers, states at edges and ends, rows of a chunk, parts of sums."""
+SUFFIXES = ("_ptr", "_end", "_start", "_edges", "_rows", "_part", "_forward", "_reverse", "_features", "_valid",
+            "_projected", "_powers", "_softmax")
+"""What the emitted module adds to names: pointers, states at edges and ends, rows of a chunk, parts of sums and of
+feature maps."""
 
 LAYER_NAMES = frozenset(
     {

@@ -9,9 +9,10 @@ import sympy
 
 from recgen.algebra.bounds import undefined
 from recgen.algebra.complex_values import COMPLEX_LANGUAGE, is_complex, split
+from recgen.algebra.defined import fails_everywhere, map_without_value, without_value
 from recgen.algebra.functions import LANGUAGE
 from recgen.algebra.smooth import SMOOTHER, without_slope
-from recgen.algebra.widths import FEATURE_LANGUAGE, is_wide, width
+from recgen.algebra.widths import FEATURE_LANGUAGE, is_wide, wide_calls, width
 from recgen.spec.axes import check_axes, widths_of
 from recgen.spec.context import Context
 from recgen.spec.document import Scalar
@@ -30,6 +31,10 @@ NAMED_MAPS: dict[str, str] = {
     **{name: f"{name}(x)" for name, function in LANGUAGE.items() if function.arity == (1, 1)},
 }
 """Feature maps that have a name; every function of one argument is one under its own name."""
+
+MAX_WIDE_CALLS = 12
+AWAY = "keep logarithms, roots and divisions away from there, such as 1 / (i + 1) for 1 / i"
+KEPT = "keep logarithms and divisions away from 0, such as log(relu(x) + 1e-6) for log(relu(x))"
 
 _WIDTH = {"query": "K", "key": "K", "value": "V"}
 
@@ -82,9 +87,34 @@ def _is_defined(context: Context, path: tuple[str, ...], expr: Expr) -> bool:
     """Whether an expression has a value whatever its inputs are, and slopes; one that has not is refused."""
     wrong, fix = undefined(expr.tree), "write an expression that is defined for every input, such as log(1 + exp(x))"
     if not wrong:
+        wrong, fix = fails_everywhere(expr.tree), AWAY
+    if not wrong and (where := without_value(expr.tree)):
+        wrong, fix = f"it has no finite value where {where}", KEPT
+    if not wrong:
         wrong, fix = without_slope(expr.tree), SMOOTHER
     if wrong:
         context.refuse_at(path, wrong, fix)
+    return not wrong
+
+
+def _map_is_defined(context: Context, path: tuple[str, ...], expr: Expr, tensors: Mapping[str, Tensor]) -> bool:
+    """The same of a map of the whole width."""
+    widths = {**widths_of(tensors), FEATURE: (SIZES["K"],)}
+    wrong, fix = undefined(expr.tree), "write what is defined for every x, such as log(1 + exp(x))"
+    if not wrong:
+        wrong, fix = fails_everywhere(expr.tree), AWAY
+    if not wrong and (where := map_without_value(expr.tree, FEATURE, widths)):
+        wrong, fix = f"it has no finite value where {where}", KEPT
+    if wrong:
+        context.refuse_at(path, wrong, fix)
+    return not wrong
+
+
+def _is_number(context: Context, path: tuple[str, ...], expr: Expr) -> bool:
+    """Whether an expression of sizes and indices has a value at some sizes for every index."""
+    wrong = fails_everywhere(expr.tree)
+    if wrong:
+        context.refuse_at(path, wrong, AWAY)
     return not wrong
 
 
@@ -114,6 +144,10 @@ def read_feature_map(
         context.refuse_at(path, "a feature map depends on its argument x", fix)
         return None
     if is_wide(expr.tree):
+        if (calls := wide_calls(expr.tree)) > MAX_WIDE_CALLS:
+            reason = f"this feature map has {calls} functions of the whole width, and {MAX_WIDE_CALLS} is the most"
+            context.refuse_at(path, reason, "write a smaller map")
+            return None
         try:
             found = width(expr.tree, {**widths_of(tensors), FEATURE: (SIZES["K"],)})
         except ValueError as error:
@@ -122,7 +156,7 @@ def read_feature_map(
         if found is None:
             context.refuse_at(path, "this feature map gives one number, not features", "use the sum inside of a map")
             return None
-        return expr
+        return expr if _map_is_defined(context, path, expr, tensors) else None
     if not _is_defined(context, path, expr):
         return None
     fix = "give its parameters axes among H K"
@@ -216,6 +250,7 @@ def read_rotation(context: Context, scalar: Scalar, tensors: Mapping[str, Tensor
     if expr is not None:
         fix = "use parameters with axes: H"
         check_axes(context, ("rotation",), expr, tensors, "H", "a rotation turns whole pairs of channels", fix)
+        _is_defined(context, ("rotation",), expr)
     return expr
 
 
@@ -228,7 +263,8 @@ def read_scale(context: Context, scalar: Scalar, tensors: Mapping[str, Tensor], 
     }
     for name in {"K", "V", "H"}.difference(sizes, tensors):
         elsewhere[name] = (f"a vector state has channels, no heads or widths, so there is no {name}", "write a number")
-    return context.expression(scalar, Scope("the scale", {s: SIZES[s] for s in sizes}, elsewhere))
+    expr = context.expression(scalar, Scope("the scale", {s: SIZES[s] for s in sizes}, elsewhere))
+    return expr if expr is not None and _is_number(context, ("scale",), expr) else None
 
 
 def default_role(role: str, state: str) -> Expr:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 from sympy import Expr, pi
 
+from recgen.algebra.bounds import undefined
+from recgen.algebra.defined import fails_everywhere
 from recgen.spec.context import Context
 from recgen.spec.expression import Scope
-from recgen.spec.initial import INITIAL
+from recgen.spec.initial import INITIAL, Orthogonal, drawn_from, without_draws
 from recgen.spec.model import CHANNEL, CHANNELS, HEAD, SIZES, Tensor
 from recgen.spec.names import refuse_tensor_name
 from recgen.spec.shape import ParamShape
@@ -44,6 +46,8 @@ def read_params(context: Context, declared: Mapping[str, ParamShape]) -> list[Te
             context.refuse(context.key_position("params", name), name, reason, "add `init: 0`, or an expression")
         else:
             init = context.expression(shape.init, _init_scope(name, shape.axes))
+            if init is not None:
+                _check_initial(context, name, shape.axes, init.tree)
         at = context.source.location(context.key_position("params", name))
         tensors.append(Tensor(name, shape.axes.letters, "buffer" if shape.buffer else "param", init, at))
     return tensors
@@ -67,6 +71,18 @@ def _check_param_axes(context: Context, name: str, axes: Axes) -> None:
     elif list(given) != sorted(given, key=_PARAM_ORDER.index):
         ordered = " ".join(sorted(given, key=_PARAM_ORDER.index))
         context.refuse_at(path, "axes are written in the order H M K V D", f"write {ordered}")
+
+
+def _check_initial(context: Context, name: str, axes: Axes, tree: Expr) -> None:
+    """Refuses an initial value that is no number for some draws, or at some index whatever the sizes are."""
+    path, (value, ranges) = ("params", name, "init"), without_draws(tree)
+    wrong = undefined(value, ranges) or next(filter(None, map(fails_everywhere, (value, *drawn_from(tree)))), "")
+    if wrong:
+        fix = "keep logarithms, roots and divisions defined; indices start at 0: log(1 + h) for log(h)"
+        context.refuse_at(path, wrong, fix)
+    elif tree.has(Orthogonal) and len(axes.letters) < 2:
+        reason = f"orthogonal draws rows of a matrix, and {name} has the axis {' '.join(axes.letters)} alone"
+        context.refuse_at(path, reason, "write normal(0, 1), or give it two axes, such as H K")
 
 
 def _init_scope(name: str, axes: Axes) -> Scope:

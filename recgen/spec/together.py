@@ -92,6 +92,11 @@ def check_features(
     if sympy.expand(query - key) != 0:
         reason = f"the query has {query} features and the key {key}, and a query meets every feature of a key"
         context.refuse(context.key_position("feature_map"), "feature_map", reason, "give both maps as many features")
+    named = next((t for t in tensors.values() if "M" in t.axes), None)
+    if named is not None and sympy.expand(key - SIZES["M"]) != 0:
+        reason = f"M is the number of features, which is {key} here, and {named.name} has the axes {named.layout}"
+        fix = f"write a map with M features, such as matmul({named.name}, x), or give {named.name} other axes"
+        context.refuse(context.key_position("feature_map"), "feature_map", reason, fix)
     for path, expr in beside.items():
         own = [a for a in axes_of(expr, tensors) if a in "KM"] if expr is not None else []
         if own and sympy.expand(SIZES[own[0]] - key) != 0:

@@ -240,7 +240,7 @@ def _rarely(d: Drawing) -> None:
     """Keys that change everything else, and mistakes."""
     if d.chance(10) and not d.vector:
         d.spec["rotation"] = d.one("10000 ** (-2 * i / K)", "0.5 / (i + 1)")
-    if d.chance(25):
+    if d.chance(25) if "decay" in d.spec else not d.chance(3):
         d.spec["causal"] = "false"
         if not d.chance(4):
             _forget_the_order(d.spec)

@@ -12,7 +12,7 @@ from recgen.algebra.derive import derive
 from recgen.algebra.operations import Concat, Flatten, Slice
 from recgen.algebra.proof import ProofError, prove
 from recgen.algebra.statement import recurrence
-from recgen.algebra.widths import Matmul, Outer, Softmax, Total, width
+from recgen.algebra.widths import Matmul, Outer, Softmax, Total, matrix_axes, width
 from recgen.errors import SpecError
 from recgen.spec import read_text
 from recgen.spec.model import SIZES
@@ -79,3 +79,10 @@ def test_a_slice_takes_the_place_that_its_part_has() -> None:
     op = Concat(("", "k", "f"), (sympy.Integer(1), K, K**2), "a")
     assert [Slice(op, n).start for n in range(3)] == [0, 1, 1 + K]
     assert Flatten(("k", "e"), (K, K), "f").source == ("k", "e")
+
+
+@pytest.mark.parametrize(("axes", "summed", "out"), [("M K", 1, M), ("K M", 0, M), ("K V", 0, SIZES["V"]),
+                                                     ("K K", 0, K)])
+def test_a_matrix_is_summed_over_the_axis_that_is_as_wide_as_its_argument(axes: str, summed: int, out) -> None:
+    sizes = tuple(SIZES[a] for a in axes.split())
+    assert matrix_axes(Matmul(W, X), {X: (K,), W: sizes}) == (summed, out)

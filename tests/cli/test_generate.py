@@ -92,3 +92,22 @@ def test_the_whole_catalogue_has_one_name_each(recgen_command: Command, tmp_path
     result = recgen_command("generate", *catalogue().values(), "-o", tmp_path)
     assert result.exit_code == 0
     assert {path.stem for path in tmp_path.glob("*.py")} == set(catalogue())
+
+
+def test_one_refusal_does_not_keep_the_others_from_being_written(
+    recgen_command: Command, write_spec: WriteSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recgen import loader
+    from recgen.errors import Location, NotLowered, Problem
+
+    generate = loader.generate
+
+    def refusing(spec, path: Path) -> Path:
+        if spec.name == "a":
+            raise NotLowered(Problem(Location("a.yaml", 1, 1), "", "not lowered yet"))
+        return generate(spec, path)
+
+    monkeypatch.setattr(loader, "generate", refusing)
+    result = recgen_command("generate", write_spec("a"), write_spec("b", FIXED), "-o", tmp_path / "out")
+    assert result.exit_code == 2 and "not lowered yet" in result.stderr
+    assert (tmp_path / "out" / "b.py").is_file()

@@ -15,6 +15,7 @@ from recgen.algebra.activations import Elu, LogSigmoid, Relu, Sigmoid, Silu, Sof
 from recgen.algebra.calculus import derivative
 from recgen.algebra.functions import LANGUAGE
 from recgen.algebra.precise import value
+from recgen.emit.python_expr import PythonPrinter
 from recgen.emit.torch_expr import TorchPrinter
 from recgen.emit.triton_expr import TritonPrinter
 from tests.algebra.expressions import NAMED_CASES, SYMBOLS, p, q, random_expression, random_point, x, y
@@ -151,3 +152,8 @@ def test_a_symbol_without_a_name_and_an_unknown_function_are_refused() -> None:
     for printer in (TorchPrinter(NAMES), TritonPrinter(NAMES)):
         with pytest.raises(NotImplementedError, match="gamma"):
             printer.text(gamma(x))
+
+
+def test_a_choice_of_plain_numbers_is_a_conditional_expression() -> None:
+    text = PythonPrinter({K: "K"}).text(Piecewise((1, K > 64), (2, K > 8), (3, True)))
+    assert [eval(text, {"K": size}) for size in (65, 9, 8)] == [1, 2, 3]

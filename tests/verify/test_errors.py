@@ -7,10 +7,12 @@ import math
 import pytest
 import torch
 
+import recgen
+from recgen.spec import read_text
 from recgen.verify import Case, Profile
 from recgen.verify.check import check
 from recgen.verify.errors import Measure, relative_error
-from recgen.verify.reference import References, rounded_to
+from recgen.verify.reference import References, disturbed, rounded_to
 
 
 def test_the_error_is_relative_to_the_truth() -> None:
@@ -67,3 +69,33 @@ def test_an_ill_conditioned_gradient_is_judged_by_what_eager_code_achieves(profi
 def test_a_well_conditioned_result_gets_no_more_than_the_tolerance(profile: Profile) -> None:
     outcome = check(References(profile), Case(form="chunk", T=40, K=8, V=8, initial=True))
     assert {m.allowed for m in outcome.measures} == {1e-5, 5e-5}
+
+
+TRUE_ZEROS = {
+    "one token's share of itself": (
+        "causal: false\nfeature_map: softmax(x)\nnormalizer: {kind: abs_sum, floor: 0.01}\n",
+        Case(form="chunk", T=1, K=2, V=1, final=False, loss="output"), "gradient q"),
+    "the slope of a saturated tanh": (
+        "state: vector\ninputs: {x: B T D, f: B T D}\nvalue: tanh(x)\n"
+        "decay: {type: gated, per: channel, log: logsigmoid(f)}\n",
+        Case(form="chunk", T=1, K=1, V=1, values="lowest"), "gradient x"),
+}
+
+
+@pytest.mark.parametrize("name", TRUE_ZEROS)
+def test_a_gradient_that_is_zero_but_for_rounding_may_be_rounded_otherwise(name: str) -> None:
+    body, case, gradient = TRUE_ZEROS[name]
+    references = References(Profile.of(recgen.load(read_text(f"name: zero\n{body}"))))
+    case = references.profile.fitting(case)
+    outcome = check(references, case)
+    assert outcome.ok, outcome.reasons()
+    truth = references.truth(case)[gradient]
+    assert float(truth.abs().max()) < 1e-16
+    assert relative_error(truth + 1e-3, truth) > 10 * references.allowance(case, gradient)
+
+
+def test_what_an_operation_picks_is_not_disturbed() -> None:
+    x = torch.tensor([0.1, 0.3, 0.2], dtype=torch.float64, requires_grad=True)
+    with disturbed(torch.float32, 0):
+        x.amax().backward()
+    assert x.grad.count_nonzero() == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import HealthCheck, Phase, find, given, seed, settings
 
 from recgen.errors import Location, Problem, SpecError
 from recgen.verify import space
@@ -221,3 +221,18 @@ def test_a_campaign_repeats_itself_and_leaves_a_record() -> None:
     assert [v.spec for v in first] == [v.spec for v in second] and len(first) == 3
     page = record(first, 11, 60)
     assert "--specs 3 --seed 11" in page and "## What the verified ones cover" in page
+
+
+def test_enough_specs_read_all_positions() -> None:
+    drawn: list[SpecDict] = []
+
+    @seed(0)
+    @settings(max_examples=150, database=None, deadline=None, phases=[Phase.generate],
+              suppress_health_check=list(HealthCheck))
+    @given(specs())
+    def one(spec: SpecDict) -> None:
+        drawn.append(spec)
+
+    one()
+    free = [spec for spec in drawn if spec.get("causal") == "false" and "decay" not in spec]
+    assert len(free) >= len(drawn) / 20

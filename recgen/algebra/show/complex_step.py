@@ -21,9 +21,11 @@ class ComplexValues:
     rec: Recurrence
     style: Style
     tensor: Callable[[sympy.Symbol], Piece]
+    vector: Callable[[sympy.Symbol], Piece]
     equations: list[Equation] = field(default_factory=list)
     inside: dict[sympy.Expr, sympy.Expr] = field(default_factory=dict)
     pieces: dict[sympy.Symbol, Piece] = field(default_factory=dict)
+    vectors: dict[sympy.Symbol, Piece] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         turns = {q.name: turn for q in self.rec.quantities.values() for turn in q.expr.atoms(Turn)}
@@ -33,11 +35,15 @@ class ComplexValues:
         for name, turn in turns.items():
             value, rate, position = turn.args
             angle = angle or self._named("angle", -rate)
-            short = len(str(written(value, self.style, self.spell))) <= SHORT
+            short = len(str(written(value, self.style, self.spell_vector))) <= SHORT
             self.inside[turn] = Turn(value if short else self._named(f"complex_{name}", value), -angle, position)
 
     def spell(self, s: sympy.Symbol) -> Piece:
         return self.pieces[s] if s in self.pieces else self.tensor(s)
+
+    def spell_vector(self, s: sympy.Symbol) -> Piece:
+        """The same inside a function of the whole width."""
+        return self.vectors[s] if s in self.vectors else self.vector(s)
 
     def _define_turn(self) -> None:
         z, rate, n = sympy.symbols("z r n", real=True)
@@ -51,6 +57,7 @@ class ComplexValues:
         letters = ["t"] * any(s.name in inputs for s in expr.free_symbols) + list(axes_of(expr, self.rec.tensors))
         symbol = sympy.Dummy(name, real=True)
         self.pieces[symbol] = self.style.indexed(name, letters)
+        self.vectors[symbol] = self.style.indexed(name, [a for a in letters if a == "t"])
         right = written(expr, self.style, self.spell)
         self.equations.append(Equation(str(self.pieces[symbol]), "=", terms(self.style, [right])))
         return symbol

@@ -12,6 +12,7 @@ from sympy.core.relational import Relational
 
 from ..activations import SafeExp
 from ..stabiliser import Relative
+from ..widths import Largest, Total, Wide
 from .notation import Piece, Style
 
 Spelling = Callable[[sympy.Symbol], Piece]
@@ -20,24 +21,34 @@ NUMBERS = {sympy.I: ("i", "i"), sympy.pi: ("π", r"\pi"), sympy.E: ("e", "e"), s
 RELATION_WORDS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
-def written(expr: sympy.Expr, style: Style, spell: Spelling | Mapping[sympy.Symbol, Piece] | None = None) -> Piece:
-    """The expression in a style. `spell` says how a symbol is written; without it, by its own name."""
+def written(
+    expr: sympy.Expr, style: Style, spell: Spelling | Mapping[sympy.Symbol, Piece] | None = None,
+    vector: Spelling | None = None
+) -> Piece:
+    """The expression in a style. `spell` says how a symbol is written; without it, by its own name.
+
+    vector: how a symbol is written inside a function of the whole width, of whose result element m is meant.
+    """
     if spell is None:
         return _Writer(style, lambda s: style.indexed(s.name, ())).piece(expr)
-    return _Writer(style, spell.__getitem__ if isinstance(spell, Mapping) else spell).piece(expr)
+    return _Writer(style, spell.__getitem__ if isinstance(spell, Mapping) else spell, vector).piece(expr)
 
 
 class _Writer:
     """One walk over an expression."""
 
-    def __init__(self, style: Style, spell: Spelling) -> None:
+    def __init__(self, style: Style, spell: Spelling, vector: Spelling | None = None) -> None:
         self.style = style
         self.spell = spell
+        self.vector = vector
 
     def piece(self, e: sympy.Basic) -> Piece:
         if isinstance(e, sympy.Basic) and e.has(Relative):
             e = e.replace(Relative, lambda x, m: x - m)
         style = self.style
+        if isinstance(e, Wide) and self.vector is not None:
+            whole = _Writer(style, self.vector).piece(e)
+            return whole if isinstance(e, Total | Largest) else style.element(whole, "m")
         if isinstance(e, sympy.Symbol):
             return self.spell(e)
         if isinstance(e, sympy.Float):

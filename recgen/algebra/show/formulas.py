@@ -43,9 +43,11 @@ from ..program import Node
 from .expressions import written
 from .notation import Piece, Style
 
-LETTERS = {"s": "s", "t": "tjrp", "i": "ijrp", "m": "mn", "v": "cd",
-           "k": "kl", "a": "a", "b": "b", "c": "w", "d": "x", "e": "e", "f": "f", "g": "g"}
+OWN = {"s": "s", "t": "tjrp", "i": "ijrp", "m": "mn", "v": "cd"}
 """The letters an axis may be written with, the first one that is free. Value channels are c: v is a tensor's name."""
+
+PASSED = "klefgabnpquwxyz"
+"""The letters of what a feature map passes through; its own is the first where it has one."""
 
 DUMMIES = "jrpl"
 """Letters of rows that only a sum knows."""
@@ -68,15 +70,37 @@ class Referring(Protocol):
     def refer(self, node: Node, scope: Scope) -> Piece: ...
 
 
+def letters(axis: str) -> str:
+    """The letters an axis may be written with."""
+    if axis in OWN:
+        return OWN[axis]
+    first = axis if axis in PASSED else PASSED[sum(map(ord, axis)) % len(PASSED)]
+    return first + PASSED.replace(first, "")
+
+
 def free(node: Node) -> dict[str, str]:
-    """The scope of an equation: every axis of the node under its own first letter."""
-    return {a: LETTERS[a][0] for a in node.axes}
+    """The scope of an equation: every axis of the node under a letter of its own."""
+    scope: dict[str, str] = {}
+    for a in node.axes:
+        scope[a] = fresh(letters(a), scope)
+    return scope
 
 
-def fresh(letters: str, scope: Scope) -> str:
+def fresh(candidates: str, scope: Scope) -> str:
     """The first of the letters that the scope does not use; primes when all are taken."""
     used = set(scope.values())
-    return next((x for x in letters if x not in used), letters[0] + "'" * (1 + len(used)))
+    return next((x for x in candidates if x not in used), candidates[0] + "'" * (1 + len(used)))
+
+
+def bound(axis: str, scope: Scope) -> tuple[str, dict[str, str]]:
+    """A letter for an axis that a formula sums over, and the scope inside: the letter that it had stays taken."""
+    letter = fresh(letters(axis), scope)
+    return letter, _with(scope, axis, letter)
+
+
+def _with(scope: Scope, axis: str, letter: str) -> dict[str, str]:
+    hidden = {f"{axis} of {scope[axis]}": scope[axis]} if scope.get(axis, letter) != letter else {}
+    return {**scope, **hidden, axis: letter}
 
 
 @singledispatch
@@ -122,7 +146,8 @@ def _(op: Unrow, w: Referring, node: Node, scope: Scope) -> Piece:
 
 @formula.register
 def _(op: Rename, w: Referring, node: Node, scope: Scope) -> Piece:
-    return w.refer(node.args[0], {op.source if a == op.target else a: letter for a, letter in scope.items()})
+    rest = {a: letter for a, letter in scope.items() if a != op.target}
+    return w.refer(node.args[0], _with(rest, op.source, scope[op.target]))
 
 
 @formula.register
@@ -152,7 +177,7 @@ def _(op: Between, w: Referring, node: Node, scope: Scope) -> Piece:
 @formula.register
 def _(op: Rectangle, w: Referring, node: Node, scope: Scope) -> Piece:
     row = fresh(DUMMIES, scope)
-    column = fresh(LETTERS["i"], {**scope, "row": row})
+    column = fresh(letters("i"), {**scope, "row": row})
     above = ">" if op.inside else ">="
     return w.style.summed(f"{row} {above} {scope['t']} > {column}", w.refer(node.args[0], {"t": row, "i": column}))
 
@@ -170,38 +195,54 @@ def _(op: Mask, w: Referring, node: Node, scope: Scope) -> Piece:
 
 @formula.register
 def _(op: Contract, w: Referring, node: Node, scope: Scope) -> Piece:
-    letter = fresh(LETTERS[op.over], scope)
-    inner = {**scope, op.over: letter}
+    letter, inner = bound(op.over, scope)
     return w.style.summed(letter, w.style.product([w.refer(a, inner) for a in node.args]))
 
 
 @formula.register
 def _(op: Reduce, w: Referring, node: Node, scope: Scope) -> Piece:
-    letter = fresh(LETTERS[op.over], scope)
-    return w.style.summed(letter, w.refer(node.args[0], {**scope, op.over: letter}))
+    letter, inner = bound(op.over, scope)
+    return w.style.summed(letter, w.refer(node.args[0], inner))
 
 
 @formula.register
 def _(op: Largest, w: Referring, node: Node, scope: Scope) -> Piece:
-    letter = fresh(LETTERS[op.over], scope)
-    return w.style.call("max", [w.refer(node.args[0], {**scope, op.over: letter})])
+    letter, inner = bound(op.over, scope)
+    return w.style.largest(letter, w.refer(node.args[0], inner))
 
 
 @formula.register
 def _(op: Concat, w: Referring, node: Node, scope: Scope) -> Piece:
-    return w.style.call("concat", [w.refer(a, {**free(a), **scope}) for a in node.args])
+    """concat_e(a[e], b[e])[m]: e runs over each part in turn."""
+    letter = fresh(letters(next(filter(None, op.parts))), scope)
+    parts = [w.refer(a, _with(scope, part, letter) if part else scope)
+             for a, part in zip(node.args, op.parts, strict=True)]
+    return w.style.element(w.style.running("concat", [letter], parts), scope[op.target])
 
 
 @formula.register
 def _(op: Flatten, w: Referring, node: Node, scope: Scope) -> Piece:
-    return w.style.call("flatten", [w.refer(node.args[0], {**free(node.args[0]), **scope})])
+    """flatten_{k,e}(a[k,e])[m]: the last of the two runs fastest."""
+    first, inner = bound(op.source[0], scope)
+    second, inner = bound(op.source[1], inner)
+    whole = w.style.running("flatten", [first, second], [w.refer(node.args[0], inner)])
+    return w.style.element(whole, scope[op.target])
 
 
 @formula.register
-def _(op: Slice | Unflatten, w: Referring, node: Node, scope: Scope) -> Piece:
-    """The transposes of concat and flatten."""
-    kind = "slice" if isinstance(op, Slice) else "unflatten"
-    return w.style.call(kind, [w.refer(node.args[0], {**free(node.args[0]), **scope})])
+def _(op: Slice, w: Referring, node: Node, scope: Scope) -> Piece:
+    """The transpose of concat: the whole at the place of a part."""
+    place = [*([] if op.start == 0 and op.part else [written(op.start, w.style)]),
+             *([Piece(scope[op.part])] if op.part else [])]
+    return w.refer(node.args[0], _with(scope, op.concat.target, str(w.style.total(place))))
+
+
+@formula.register
+def _(op: Unflatten, w: Referring, node: Node, scope: Scope) -> Piece:
+    """The transpose of flatten."""
+    first, second = (Piece(scope[a]) for a in op.flatten.source)
+    place = w.style.total([w.style.product([written(op.flatten.widths[1], w.style), first]), second])
+    return w.refer(node.args[0], _with(scope, op.flatten.target, str(place)))
 
 
 @formula.register
@@ -224,7 +265,7 @@ def _(op: Accumulate, w: Referring, node: Node, scope: Scope) -> Piece:
     (x,) = node.args
     inner = dict(scope)
     for axis in (a for a in x.axes if a in "ti"):
-        inner[axis] = fresh(LETTERS[axis], inner)
+        inner[axis] = fresh(letters(axis), inner)
     return w.style.summed("tokens" if "t" in x.axes else "chunks", w.refer(x, inner))
 
 

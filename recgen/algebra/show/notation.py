@@ -140,6 +140,18 @@ class Style:
     def call(self, name: str, args: Iterable[Piece]) -> Piece:
         return Piece(f"{name}({', '.join(a.text for a in args)})")
 
+    def running(self, name: str, over: Sequence[str], args: Iterable[Piece]) -> Piece:
+        """A function of all values that its arguments take as letters run: max_m(x[m])."""
+        under = over[0] if len(over) == 1 else f"{{{','.join(over)}}}"
+        return self.call(f"{name}_{under}", args)
+
+    def largest(self, over: str, x: Piece) -> Piece:
+        return self.running("max", [over], [x])
+
+    def element(self, vector: Piece, letter: str) -> Piece:
+        """One element of a vector."""
+        return Piece(f"{self.within(vector, Binds.ATOM)}[{letter}]", varies=True)
+
     def cases(self, branches: Sequence[tuple[Piece, str | None]]) -> Piece:
         """Values with their conditions; None is "otherwise"."""
         said = [f"{value} where {when}" if when is not None else f"{value} otherwise" for value, when in branches]
@@ -249,6 +261,13 @@ class Latex(Style):
     def call(self, name: str, args: Iterable[Piece]) -> Piece:
         command = f"\\{name}" if name in ("log", "sin", "cos", "tanh", "max", "min") else rf"\operatorname{{{name}}}"
         return Piece(command + self.brackets(", ".join(a.text for a in args)))
+
+    def running(self, name: str, over: Sequence[str], args: Iterable[Piece]) -> Piece:
+        command = r"\max" if name == "max" else rf"\operatorname{{{name}}}"
+        return Piece(f"{command}_{{{','.join(over)}}}" + self.brackets(", ".join(a.text for a in args)))
+
+    def element(self, vector: Piece, letter: str) -> Piece:
+        return Piece(f"{self.within(vector, Binds.ATOM)}_{{{letter}}}", varies=True)
 
     def cases(self, branches: Sequence[tuple[Piece, str | None]]) -> Piece:
         rows = [f"{value} & {when or self.words('otherwise')}" for value, when in branches]

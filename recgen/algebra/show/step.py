@@ -10,7 +10,7 @@ from ..recurrence import Quantity, Recurrence, StateRule, affine, linear_read
 from ..stabiliser import MAXIMUM, READ_MAXIMUM, TRACKS
 from .complex_step import ComplexValues
 from .expressions import written
-from .formulas import LETTERS
+from .formulas import letters
 from .layout import Equation, terms
 from .notation import Piece, Style
 from .unroll import gated
@@ -28,7 +28,7 @@ class Recurrent:
     # what a symbol looks like
 
     def letters(self, axes: str) -> list[str]:
-        return [LETTERS[a][0] for a in axes]
+        return [letters(a)[0] for a in axes]
 
     def quantity(self, q: Quantity, row: str = "t") -> Piece:
         """A quantity at one token: `query[t,m]`, `ℓ` if it is the same at every token."""
@@ -58,14 +58,19 @@ class Recurrent:
         t = self.rec.tensors.get(s.name) if s.is_integer is None else None
         return self.style.indexed(s.name, self.letters("".join(AXIS[a] for a in t.axes if a in AXIS)) if t else ())
 
+    def vector(self, s: sympy.Symbol) -> Piece:
+        """An input or parameter inside a function of the whole width: without the letters of its width."""
+        t = self.rec.tensors.get(s.name) if s.is_integer is None else None
+        return self.style.indexed(s.name, ["t"] if t and "T" in t.axes else [])
+
     # equations
 
     def quantities(self) -> list[Equation]:
         """What query, key, value and log-decay are, in inputs and parameters."""
-        values = ComplexValues(self.rec, self.style, self.tensor)
+        values = ComplexValues(self.rec, self.style, self.tensor, self.vector)
         return values.equations + [
             Equation(str(self.quantity(q)), "=", terms(self.style, [
-                written(q.expr.xreplace(values.inside), self.style, values.spell)]))
+                written(q.expr.xreplace(values.inside), self.style, values.spell, values.spell_vector)]))
             for q in self.rec.quantities.values()]
 
     def maxima(self) -> list[Equation]:
@@ -90,7 +95,7 @@ class Recurrent:
         for track in (s for s in meaning if s.name in self.rec.tracks):
             piece = written(meaning[track], self.style, spell)
             if track == READ_MAXIMUM and "m" in held.axes:
-                piece = self.style.call("max_m", [piece])
+                piece = self.style.largest("m", piece)
             left = self.style.indexed(track.name, ["t", *self.letters(held.axes_of(track))])
             found.append(Equation(str(left), "=", terms(self.style, [piece])))
         return found
