@@ -541,6 +541,7 @@ def _chunk_backward_query(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -563,8 +564,9 @@ def _chunk_backward_query(
         time = chunk * CHUNK + row
         valid = time < length
         start = (first + chunk * CHUNK) * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
@@ -698,6 +700,7 @@ def _chunk_backward_key(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -721,9 +724,22 @@ def _chunk_backward_key(
         time = chunk * CHUNK + row
         valid = time < length
         start = (first + chunk * CHUNK) * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            start_before, valid_before = start - CHUNK * H, time - CHUNK < length
+            g_before = _load(g_ptr + start_before * K, at, feature, valid_before, feature_valid, K)
+            log_decay_before = tl.where(valid_before[:, None] & feature_valid[None, :], _logsigmoid(g_before) / 16, 0.0)
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            v_before = _load(v_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
+            decay_to_end_before = tl.exp(suffix_before)
+            k_before = _load(k_ptr + start_before * K, at, feature, valid_before, feature_valid, K)
+            key_decayed_before = k_before * decay_to_end_before
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
         g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
@@ -882,6 +898,7 @@ def _chunk_backward_writes(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -905,9 +922,22 @@ def _chunk_backward_writes(
         time = chunk * CHUNK + row
         valid = time < length
         start = (first + chunk * CHUNK) * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            start_before, valid_before = start - CHUNK * H, time - CHUNK < length
+            g_before = _load(g_ptr + start_before * K, at, feature, valid_before, feature_valid, K)
+            log_decay_before = tl.where(valid_before[:, None] & feature_valid[None, :], _logsigmoid(g_before) / 16, 0.0)
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            v_before = _load(v_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
+            decay_to_end_before = tl.exp(suffix_before)
+            k_before = _load(k_ptr + start_before * K, at, feature, valid_before, feature_valid, K)
+            key_decayed_before = k_before * decay_to_end_before
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
         g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
@@ -1143,11 +1173,21 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
+    def every(self, rows):
+        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
+        K, V = self.widths["m"], self.widths["v"]
+        return 2 if rows * (K + V) < K * V else 1
+
+    def stretch(self, kernel, axis):
+        """Tokens from one stored state to the next."""
+        rows = self.tiles(kernel, axis)[0]
+        return rows * self.every(rows)
+
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1158,6 +1198,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
+        if sparse:
+            constants["EVERY"] = self.every(rows)
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
@@ -1331,7 +1373,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
 
     d_log_decay_part = S.new_empty(batch, T, H, K)
     d_q = torch.empty_like(q)
-    S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
+    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1348,6 +1390,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
         ),
         (scale,),
         levels=True,
+        sparse=True,
         **products,
     )
 
@@ -1390,6 +1433,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            sparse=True,
             ENDS=not grid.split,
             **products,
         )
@@ -1435,6 +1479,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            sparse=True,
             ENDS=not grid.split,
             **products,
         )

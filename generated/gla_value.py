@@ -529,6 +529,7 @@ def _chunk_backward_query(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -551,8 +552,9 @@ def _chunk_backward_query(
         time = chunk * CHUNK + row
         valid = time < length
         start = (first + chunk * CHUNK) * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
@@ -677,6 +679,7 @@ def _chunk_backward_reads(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -699,8 +702,9 @@ def _chunk_backward_reads(
         time = chunk * CHUNK + row
         valid = time < length
         start = (first + chunk * CHUNK) * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
@@ -911,6 +915,7 @@ def _chunk_backward_value(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -934,7 +939,7 @@ def _chunk_backward_value(
         time = chunk * CHUNK + row
         valid = time < length
         start = (first + chunk * CHUNK) * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         d_value_decayed = _dot(k, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
         g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -947,6 +952,21 @@ def _chunk_backward_value(
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            start_before, valid_before = start - CHUNK * H, time - CHUNK < length
+            g_before = _load(g_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+            log_decay_before = tl.where(valid_before[:, None] & channel_valid[None, :], _logsigmoid(g_before) / 16, 0.0)
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            k_before = _load(k_ptr + start_before * K, at, feature, valid_before, feature_valid, K)
+            d_value_decayed_before = _dot(k_before, d_S, DOT, PRECISION)
+            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BV)
+            decay_to_end_before = tl.exp(suffix_before)
+            v_before = _load(v_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+            value_decayed_before = v_before * decay_to_end_before
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(
+                d_value_decayed_before * value_decayed_before, 0
+            )
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
@@ -1026,6 +1046,7 @@ def _chunk_backward_writes(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -1049,7 +1070,7 @@ def _chunk_backward_writes(
         time = chunk * CHUNK + row
         valid = time < length
         start = (first + chunk * CHUNK) * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
@@ -1066,6 +1087,21 @@ def _chunk_backward_writes(
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            start_before, valid_before = start - CHUNK * H, time - CHUNK < length
+            g_before = _load(g_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+            log_decay_before = tl.where(valid_before[:, None] & channel_valid[None, :], _logsigmoid(g_before) / 16, 0.0)
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            k_before = _load(k_ptr + start_before * K, at, feature, valid_before, feature_valid, K)
+            d_value_decayed_before = _dot(k_before, d_S, DOT, PRECISION)
+            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BV)
+            decay_to_end_before = tl.exp(suffix_before)
+            v_before = _load(v_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+            value_decayed_before = v_before * decay_to_end_before
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(
+                d_value_decayed_before * value_decayed_before, 0
+            )
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
@@ -1298,11 +1334,21 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
+    def every(self, rows):
+        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
+        K, V = self.widths["m"], self.widths["v"]
+        return 2 if rows * (K + V) < K * V else 1
+
+    def stretch(self, kernel, axis):
+        """Tokens from one stored state to the next."""
+        rows = self.tiles(kernel, axis)[0]
+        return rows * self.every(rows)
+
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1313,6 +1359,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
+        if sparse:
+            constants["EVERY"] = self.every(rows)
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
@@ -1487,7 +1535,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
 
     if not grid.fits("_chunk_backward_reads"):
         d_q = torch.empty_like(q)
-        S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
+        S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
         grid.launch(
             _chunk_backward_query,
             "m",
@@ -1502,6 +1550,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            sparse=True,
             **products,
         )
 
@@ -1526,7 +1575,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
     if grid.fits("_chunk_backward_reads"):
         d_q = torch.empty_like(q)
         d_log_decay_part = S.new_empty(batch, T, H, V)
-        S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_reads", "m")[0] + segments, *S_starts.shape[1:])
+        S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_reads", "m") + segments, *S_starts.shape[1:])
         grid.launch(
             _chunk_backward_reads,
             "m",
@@ -1543,6 +1592,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            sparse=True,
             **products,
         )
 
@@ -1604,6 +1654,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            sparse=True,
             **products,
         )
 
@@ -1630,6 +1681,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            sparse=True,
             ENDS=not grid.split,
             **products,
         )

@@ -531,6 +531,7 @@ def _chunk_backward_query(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
@@ -554,8 +555,9 @@ def _chunk_backward_query(
         time = chunk * CHUNK + row
         valid = time < length
         start = (first + chunk * CHUNK) * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         C = _load(C_ptr + start * K, at, feature, valid, feature_valid, K)
@@ -679,6 +681,7 @@ def _chunk_backward_key(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
@@ -703,9 +706,25 @@ def _chunk_backward_key(
         time = chunk * CHUNK + row
         valid = time < length
         start = (first + chunk * CHUNK) * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            start_before, valid_before = start - CHUNK * H, time - CHUNK < length
+            dt_before = tl.load(dt_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
+            log_decay_before = tl.where(
+                valid_before, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt_before + dt_bias), 0.0
+            )
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            x_before = _load(x_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+            d_key_decayed_before = _dot(x_before, tl.trans(d_S), DOT, PRECISION)
+            B_before = _load(B_ptr + start_before * K, at, feature, valid_before, feature_valid, K)
+            key_before = B_before * _softplus(dt_before[:, None] + dt_bias)
+            suffix_before = _tile_later_rows(log_decay_before, time)
+            decay_to_end_before = tl.exp(suffix_before)
+            key_decayed_before = key_before * decay_to_end_before[:, None]
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
         dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
@@ -852,6 +871,7 @@ def _chunk_backward_writes(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
@@ -877,9 +897,25 @@ def _chunk_backward_writes(
         time = chunk * CHUNK + row
         valid = time < length
         start = (first + chunk * CHUNK) * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            start_before, valid_before = start - CHUNK * H, time - CHUNK < length
+            dt_before = tl.load(dt_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
+            log_decay_before = tl.where(
+                valid_before, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt_before + dt_bias), 0.0
+            )
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            x_before = _load(x_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+            d_key_decayed_before = _dot(x_before, tl.trans(d_S), DOT, PRECISION)
+            B_before = _load(B_ptr + start_before * K, at, feature, valid_before, feature_valid, K)
+            key_before = B_before * _softplus(dt_before[:, None] + dt_bias)
+            suffix_before = _tile_later_rows(log_decay_before, time)
+            decay_to_end_before = tl.exp(suffix_before)
+            key_decayed_before = key_before * decay_to_end_before[:, None]
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
         dt = tl.load(dt_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
@@ -1023,26 +1059,7 @@ def _recurrent_forward(
 # What was compiled without spilling registers and within shared memory, by GPU, padded width and kernel: rows of a
 # chunk, the tile along the tiled axis, warps, stages. The first is the default. bfloat16, Triton 3.7.1.
 TILES = {
-    "sm_100": {
-        128: {
-            "_chunk_forward": ((32, 128, 8, 2),),
-            "_chunk_backward_query": ((16, 128, 8, 2),),
-            "_segment_ends": ((32, 128, 8, 2),),
-            "_segment_ends_backward": ((32, 128, 8, 2),),
-            "_chunk_backward_key": ((16, 128, 8, 2),),
-            "_chunk_backward_value": ((32, 128, 8, 1),),
-        }
-    },
     "sm_90": {
-        64: {
-            "_chunk_forward": ((64, 64, 8, 1),),
-            "_chunk_backward_query": ((32, 64, 8, 2),),
-            "_chunk_backward_writes": ((32, 64, 8, 2),),
-            "_segment_ends": ((64, 64, 8, 2),),
-            "_segment_ends_backward": ((64, 64, 8, 2),),
-            "_chunk_backward_key": ((32, 64, 8, 2),),
-            "_chunk_backward_value": ((64, 64, 8, 2),),
-        },
         128: {
             "_chunk_forward": ((32, 128, 8, 2),),
             "_chunk_backward_query": ((16, 128, 8, 2),),
@@ -1050,16 +1067,8 @@ TILES = {
             "_segment_ends_backward": ((32, 128, 8, 2),),
             "_chunk_backward_key": ((16, 128, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
-        },
-        256: {
-            "_chunk_forward": ((16, 64, 8, 2),),
-            "_chunk_backward_query": ((16, 64, 8, 2),),
-            "_segment_ends": ((32, 64, 8, 2),),
-            "_segment_ends_backward": ((32, 64, 8, 2),),
-            "_chunk_backward_key": ((16, 16, 8, 2),),
-            "_chunk_backward_value": ((16, 64, 8, 2),),
-        },
-    },
+        }
+    }
 }
 
 
@@ -1142,11 +1151,21 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
+    def every(self, rows):
+        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
+        K, V = self.widths["m"], self.widths["v"]
+        return 2 if rows * (K + V) < K * V else 1
+
+    def stretch(self, kernel, axis):
+        """Tokens from one stored state to the next."""
+        rows = self.tiles(kernel, axis)[0]
+        return rows * self.every(rows)
+
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1157,6 +1176,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
+        if sparse:
+            constants["EVERY"] = self.every(rows)
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
@@ -1338,7 +1359,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
     d_C = torch.empty_like(C)
-    S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
+    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1359,6 +1380,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
             scale,
             rows,
         ),
+        sparse=True,
         **products,
     )
 
@@ -1408,6 +1430,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 scale,
                 rows,
             ),
+            sparse=True,
             ENDS=not grid.split,
             **products,
         )
@@ -1461,6 +1484,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 scale,
                 rows,
             ),
+            sparse=True,
             ENDS=not grid.split,
             **products,
         )

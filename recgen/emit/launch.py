@@ -61,6 +61,7 @@ class KernelContext:
     ends: list[str] = field(default_factory=list)
     totals: bool = False
     counts: bool = False
+    sparse: bool = False
 
 
 def kernel_contexts(
@@ -103,11 +104,11 @@ def _context(text: KernelText) -> KernelContext:
     k = text.kernel
     body = "\n".join((*text.before, *text.inside, *text.after))
     constants = ["K", "V", "CHUNK", "BM", "BV", "TILES"] + ["ENDS"] * bool(text.ends)
-    constants += ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * ("_dot(" in body)
+    constants += ["EVERY"] * k.sparse + ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * ("_dot(" in body)
     arguments = [*text.pointers, "cuts_ptr", *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
     return KernelContext(
         k.name, k.purpose, k.tile, k.reverse, arguments, text.before, text.inside, text.after, text.edges,
-        ends=text.ends, totals=bool(k.totals), counts=text.counts
+        ends=text.ends, totals=bool(k.totals), counts=text.counts, sparse=k.sparse
     )
 
 
@@ -115,15 +116,16 @@ def _launch(text: KernelText, value: str, state: str, features: str) -> Launch:
     kernel = text.kernel
     buffers = [f"{s.name} = {_buffer(s, kernel, value, state, features)}" for s in kernel.stores]
     sizes, own = {"m": features, "v": "V"}, f"grid.tiles('{kernel.name}', '{kernel.tile}')"
+    stretch = f"grid.stretch('{kernel.name}', '{kernel.tile}')" if kernel.sparse else f"{own}[0]"
     buffers += [
-        f"{n.op.name}_edges = {state}.new_empty(rows // {own}[0] + segments, *{n.op.name}_starts.shape[1:])"
+        f"{n.op.name}_edges = {state}.new_empty(rows // {stretch} + segments, *{n.op.name}_starts.shape[1:])"
         for n in kernel.stores_edges
     ]
     for c in kernel.sums:
         shape = ", ".join(["segments", "H", *(sizes[a] for a in c.axes)])
         buffers.append(f"{c.start.op.name}_parts = {state}.new_empty({shape})")
     body = "\n".join((*text.before, *text.inside, *text.after))
-    constants = ", levels=True" * text.levels
+    constants = ", levels=True" * text.levels + ", sparse=True" * kernel.sparse
     constants += ", ENDS=not grid.split" * bool(text.ends) + ", **products" * ("_dot(" in body)
     scalars = [host_value(s) for s in _scalars(text)[:-1]]
     pointers = [_passed(p[:-4], kernel) for p in text.pointers]

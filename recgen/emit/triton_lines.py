@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from recgen.algebra.operations import Leaf, Mask, Rows, Unrows
 from recgen.algebra.program import Carry, Node, topological
@@ -84,6 +85,22 @@ def sizes_as_numbers(nodes: Iterable[Node]) -> dict[Node, str]:
     return {n: f"float_{n.op.name}" for n in nodes if is_scalar(n) and n.op.name in ("H", "K", "V")}
 
 
+def _rows_before(kernel: Kernel, name: str) -> tuple[list[str], list[str]]:
+    """The lines that advance the only sum of the kernel, `name`, by the chunk before; and the pointers they read."""
+    given = tuple(replace(c, decay=None, write=c.start) for c in kernel.carries)
+    alone = replace(kernel, carries=given, stores=(), stores_edges=(), catch_up=())
+    writer = _Writer(alone, lambda statement, node, names: [statement])
+    writer.statements()
+    writer.advance(kernel.sums[0], name)
+    own = {writer.names[n] for n in writer.nodes if n in writer.names and n.level != "head" and n not in kernel.starts}
+    shifted = re.compile(rf"\b({'|'.join(sorted({*own, 'valid', 'start', 'rows_here'}))})\b")
+    lines = [shifted.sub(r"\1_before", line) for line in writer.out.inside]
+    rows = ["start_before, valid_before = start - CHUNK * H, time - CHUNK < length"]
+    if any("rows_here_before" in line for line in lines):
+        rows.append("rows_here_before = tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)")
+    return [*rows, *lines], writer.out.pointers
+
+
 class _Writer:
     def __init__(self, kernel: Kernel, note: Note) -> None:
         self.kernel = kernel
@@ -110,8 +127,7 @@ class _Writer:
         for s in accumulated:
             out.inside.append(f"{s.name} += {self.text.value(s.node)}")
         for c in (*k.carries, *k.sums):
-            self._load_for([c.write, c.decay] if c.decay is not None else [c.write])
-            out.inside.append(f"{c.start.op.name} = {self._advanced(c)}")
+            self.advance(c, c.start.op.name)
         out.counts = any("rows_here" in line for line in out.inside)
         for c in k.sums:
             self._store_state(f"{c.start.op.name}_parts_ptr", c.start, "segment", out.after, c.start.op.name)
@@ -123,6 +139,10 @@ class _Writer:
             self._finish_alone()
         out.helpers |= self.text.helpers
         return out
+
+    def statements(self) -> None:
+        """What is computed inside the loop, without what is around it."""
+        self._statements(self._find_loads())
 
     def _find_loads(self) -> set[Node]:
         """Head values and scalars are loaded before the loop; rows and edges inside it, once something needs them."""
@@ -229,9 +249,13 @@ class _Writer:
             self.out.before.append(f"{c.start.op.name} = {_zeros(c.axes)}")
 
     def _store_edges(self) -> None:
+        lines: list[str] = []
         for n in self.kernel.stores_edges:
             self.out.edges = True
-            self._store_state(f"{n.op.name}_edges_ptr", n, "slot", self.out.inside, n.op.name)
+            self._store_state(f"{n.op.name}_edges_ptr", n, "slot", lines, n.op.name)
+        if self.kernel.sparse and lines:
+            lines = ["if chunk % EVERY == 0:", *(f"    {line}" for line in lines)]
+        self.out.inside += lines
 
     def _load_for(self, nodes: Iterable[Node]) -> None:
         """Loads that the nodes need and no earlier statement did: the later a tile is loaded, the less is held."""
@@ -248,6 +272,7 @@ class _Writer:
                 if s.node in self.names and s.node.level != "head":
                     self._load_for([s.node])
                     self._assign(s.node, "")
+                    self._catch_up(s.node)
                     self.computed.add(s.node)
                     self._store_what_is_ready(known)
                 continue
@@ -265,6 +290,15 @@ class _Writer:
                 out.inside.append(f"    {self.names[total]} += {self.text.use(total.args[0])}")
             self.computed |= set(s.sums)
             self._store_what_is_ready(known)
+
+    def _catch_up(self, node: Node) -> None:
+        """Where the state is that of the chunk before: what a sum over it becomes by that chunk's rows."""
+        for c in (c for c in self.kernel.catch_up if c.start is node):
+            out, name = self.out, self.names[node]
+            lines, pointers = _rows_before(replace(self.kernel, sums=(c,)), name)
+            out.pointers += [p for p in pointers if p not in out.pointers]
+            out.inside.append("if chunk % EVERY == 1:  # the state is that at the start of the chunk before")
+            out.inside += [f"    {line}" for line in lines]
 
     def _store_what_is_ready(self, known: set[Node]) -> None:
         for s in list(self.waiting):
@@ -306,10 +340,11 @@ class _Writer:
         else:
             self.out.after.append(f"tl.store({at} + tl.arange(0, 1), {s.name})")
 
-    def _advanced(self, c: Carry) -> str:
-        name = c.start.op.name
-        write = self.text.use(c.write)
-        if c.decay is None:
-            return f"{name} + {write}"
-        decay = broadcast(self.text.use(c.decay), tile_axes(c.decay), list(c.start.axes))
-        return f"{name} * {operand(decay)} + {write}"
+    def advance(self, c: Carry, name: str) -> None:
+        """The line by which a carried value of this name becomes that of the next chunk."""
+        self._load_for([c.write, c.decay] if c.decay is not None else [c.write])
+        kept = name
+        if c.decay is not None:
+            decay = broadcast(self.text.use(c.decay), tile_axes(c.decay), list(c.start.axes))
+            kept = f"{name} * {operand(decay)}"
+        self.out.inside.append(f"{name} = {kept} + {self.text.use(c.write)}")

@@ -16,6 +16,7 @@ from recgen.algebra.features import is_elementwise
 from recgen.algebra.operations import Accumulate, Add, Contract, Rows, Unrows
 from recgen.algebra.program import Carry, Node, Program, topological
 
+from .edges import sparse
 from .kernels import Epilogue, Kernel, Store
 from .tiling import NotTileable, partial_values
 
@@ -85,10 +86,10 @@ def whole(backward: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
         parts = [k for k in backward if k.reverse == way]
         if len(parts) < 2:
             continue
-        fields = ("carries", "stores", "kept", "edges", "stores_edges")
+        fields = ("carries", "stores", "kept", "edges", "stores_edges", "catch_up")
         merged = {f: _union(getattr(k, f) for k in parts) for f in fields}
-        ends = any(k.stores_ends for k in parts)
-        found.append(Kernel(name, purpose, parts[0].tile, way, **merged, stores_ends=ends, whole=True))
+        merged |= {f: any(getattr(k, f) for k in parts) for f in ("stores_ends", "sparse")}
+        found.append(Kernel(name, purpose, parts[0].tile, way, **merged, whole=True))
     return tuple(found)
 
 
@@ -231,9 +232,10 @@ def _kernels(
         kernels.append(replace(kernel, kept=tuple(n for n in kept if n in used), edges=edges))
         first_reverse = first_reverse and not direction
     edges = tuple(dict.fromkeys(e for k in kernels for e in k.edges))
-    return tuple(
-        _with_edges(k, [states[e] for e in edges], states) if i == 0 and edges else k for i, k in enumerate(kernels)
-    )
+    if not edges:
+        return tuple(kernels)
+    kernels[0] = _with_edges(kernels[0], [states[e] for e in edges], states)
+    return sparse(program.graph, kernels, states, kept)
 
 
 def _needed(roots: list[Node], carries: tuple[Carry, ...], kept: tuple[Node, ...], always: bool) -> tuple[Carry, ...]:

@@ -80,10 +80,14 @@ class Search:
 
     def _order(self, edges: bool) -> list[tuple[int, int]]:
         """What moves the fewest bytes first. More than one tile reads two tensors of the width again for each; at every
-        edge of a chunk, the state is moved. Long chunks of the largest tile never fit."""
+        edge of a chunk, or every second one, the state is moved. Long chunks of the largest tile never fit."""
+        def states(rows: int) -> float:
+            every = self.width / rows
+            return min(every, every / 2 + 1) if hasattr(self.module._Grid, "every") else every
+
         def cost(pair: tuple[int, int]) -> float:
             rows, tile = pair
-            return 2 * (self.width / tile - 1) + (self.width / rows if edges else 1 / rows)
+            return 2 * (self.width / tile - 1) + (states(rows) if edges else 1 / rows)
 
         largest = min(self.width, LARGEST // self.width)
         pairs = [(r, t) for r, t in PAIRS if t <= largest and r in self.module.CHUNK_SIZES]
