@@ -370,6 +370,8 @@ def _tile_siblings(row, HALF: tl.constexpr):
 @_helper
 def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly before each row."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     before = tl.gather(x, tl.broadcast_to(tl.maximum(row - 1, 0)[:, None], [C, WIDTH]), 0)
     before = tl.where((row % SIZE == 0)[:, None], 0.0, before)
     return tl.reshape(tl.cumsum(tl.reshape(before, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
@@ -378,9 +380,27 @@ def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constex
 @_helper
 def _tile_later(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly after each row; transposes `_tile_earlier`."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     after = tl.gather(x, tl.broadcast_to(tl.minimum(row + 1, C - 1)[:, None], [C, WIDTH]), 0)
     after = tl.where((row % SIZE == SIZE - 1)[:, None], 0.0, after)
     return tl.reshape(tl.cumsum(tl.reshape(after, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
+
+
+@_helper
+def _tile_through(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows up to each row, which is included."""
+    if SIZE == 1:
+        return x
+    return tl.reshape(tl.cumsum(tl.reshape(x, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
+
+
+@_helper
+def _tile_onward(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows from each row on; transposes `_tile_through`."""
+    if SIZE == 1:
+        return x
+    return tl.reshape(tl.cumsum(tl.reshape(x, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
 
 
 @_kernel
@@ -480,7 +500,7 @@ def _chunk_forward(
         query = q * scale
         g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
@@ -491,7 +511,7 @@ def _chunk_forward(
         decay_to_end = tl.exp(suffix)
         v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
-        pairs_all = tl.zeros([CHUNK, BV], tl.float32)
+        y = self_score[:, None] * v + _dot(query, S, DOT, PRECISION) * decay_to_row
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
@@ -500,11 +520,9 @@ def _chunk_forward(
             decay_to_middle = tl.exp(to_middle)
             value_weighted = v * decay_to_middle
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
-            pairs_all += _dot(scores, value_weighted, DOT, PRECISION) * decay_from_middle
-        # y[t,c] = pairs_all[t,c] + self_score[t] value[t,c] + (Σ_m query[t,m] S[m,c]) decay_to_row[t,c]
-        y = pairs_all + self_score[:, None] * v + _dot(query, S, DOT, PRECISION) * decay_to_row
+            y += _dot(scores, value_weighted, DOT, PRECISION) * decay_from_middle
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
         S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
     if ENDS:
@@ -557,7 +575,7 @@ def _chunk_backward_query(
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -571,7 +589,7 @@ def _chunk_backward_query(
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
             decay_to_middle = tl.exp(to_middle)
@@ -637,7 +655,7 @@ def _chunk_backward_output(
         d_decay_to_row = _dot(query, S, DOT, PRECISION) * d_o  # d_decay_to_row[t,c] = (Σ_m query[t,m] S[m,c]) d_o[t,c]
         g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
         _store(
@@ -647,7 +665,7 @@ def _chunk_backward_output(
             valid,
             channel_valid,
             V,
-            d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BV),
+            _tile_onward(d_prefix, CHUNK, CHUNK, BV),
         )
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
@@ -707,7 +725,7 @@ def _chunk_backward_reads(
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         g = _load(g_ptr + start * V, at, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -723,7 +741,7 @@ def _chunk_backward_reads(
             valid,
             channel_valid,
             V,
-            d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BV),
+            _tile_onward(d_prefix, CHUNK, CHUNK, BV),
         )
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
@@ -734,7 +752,7 @@ def _chunk_backward_reads(
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
             decay_to_middle = tl.exp(to_middle)
@@ -798,7 +816,7 @@ def _segment_ends_backward(
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
@@ -865,7 +883,7 @@ def _chunk_backward_key(
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
@@ -873,7 +891,7 @@ def _chunk_backward_key(
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
             decay_to_middle = tl.exp(to_middle)
@@ -973,21 +991,21 @@ def _chunk_backward_value(
         v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
         d_decay_to_end = v * d_value_decayed
         d_suffix = decay_to_end * d_decay_to_end
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
-        d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs_2 = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs_3 = tl.zeros([CHUNK, BV], tl.float32)
+        d_S = d_S * chunk_decay[None, :] + d_S_read
+        d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_log_decay_levels = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV) + d_total[None, :] + d_log_decay_part
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
             decay_to_middle = tl.exp(to_middle)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
             # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
@@ -999,27 +1017,13 @@ def _chunk_backward_value(
             d_from_middle = decay_from_middle * d_decay_from_middle
             d_decay_to_middle = v * d_value_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
-            d_value_pairs += decay_to_middle * d_value_weighted
-            d_log_decay_pairs += d_from_middle
-            d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BV)
-            d_log_decay_pairs_3 += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BV)
-        d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
-        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
-        d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_g = (
-            (
-                _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV)
-                + d_total[None, :]
-                + d_log_decay_pairs
-                + d_log_decay_pairs_2
-                + d_log_decay_pairs_3
-                + d_log_decay_part
+            d_value += decay_to_middle * d_value_weighted
+            d_log_decay_levels += _tile_onward(d_from_middle, 2**level, CHUNK, BV) + _tile_earlier(
+                d_to_middle, row, 2**level, CHUNK, BV
             )
-            * tl.sigmoid(-g)
-            / 16
-        )
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_g = d_log_decay_levels * tl.sigmoid(-g) / 16
         _store(d_g_ptr + start * V, at, channel, valid, channel_valid, V, d_g)
-        d_S = d_S * chunk_decay[None, :] + d_S_read
 
 
 @_kernel
@@ -1107,19 +1111,18 @@ def _chunk_backward_writes(
         d_total = chunk_decay * d_chunk_decay
         d_decay_to_end = v * d_value_decayed
         d_suffix = decay_to_end * d_decay_to_end
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
         d_similarity_pairs = tl.zeros([CHUNK, CHUNK], tl.float32)
-        d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs_2 = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs_3 = tl.zeros([CHUNK, BV], tl.float32)
+        d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_log_decay_levels = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV) + d_total[None, :] + d_log_decay_part
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
             part_of_decay_from_middle = decay_from_middle * d_o
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
@@ -1137,10 +1140,10 @@ def _chunk_backward_writes(
             d_decay_to_middle = v * d_value_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_similarity_pairs += tl.where(siblings, d_scores, 0.0)
-            d_value_pairs += decay_to_middle * d_value_weighted
-            d_log_decay_pairs += d_from_middle
-            d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BV)
-            d_log_decay_pairs_3 += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BV)
+            d_value += decay_to_middle * d_value_weighted
+            d_log_decay_levels += _tile_onward(d_from_middle, 2**level, CHUNK, BV) + _tile_earlier(
+                d_to_middle, row, 2**level, CHUNK, BV
+            )
         # d_key[t,m] = Σ_c d_S[m,c] value_decayed[t,c] + query[t,m] d_self_score[t]
         #            + Σ_j d_similarity_pairs[j,t] query[j,m]
         d_key = (
@@ -1149,21 +1152,8 @@ def _chunk_backward_writes(
             + _dot(tl.trans(d_similarity_pairs), query, DOT, PRECISION)
         )
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
-        d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
-        d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_g = (
-            (
-                _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV)
-                + d_total[None, :]
-                + d_log_decay_pairs
-                + d_log_decay_pairs_2
-                + d_log_decay_pairs_3
-                + d_log_decay_part
-            )
-            * tl.sigmoid(-g)
-            / 16
-        )
+        d_g = d_log_decay_levels * tl.sigmoid(-g) / 16
         _store(d_g_ptr + start * V, at, channel, valid, channel_valid, V, d_g)
         d_S = d_S * chunk_decay[None, :] + d_S_read
     if ENDS:

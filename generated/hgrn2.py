@@ -377,6 +377,8 @@ def _tile_siblings(row, HALF: tl.constexpr):
 @_helper
 def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly before each row."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     before = tl.gather(x, tl.broadcast_to(tl.maximum(row - 1, 0)[:, None], [C, WIDTH]), 0)
     before = tl.where((row % SIZE == 0)[:, None], 0.0, before)
     return tl.reshape(tl.cumsum(tl.reshape(before, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
@@ -385,9 +387,27 @@ def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constex
 @_helper
 def _tile_later(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly after each row; transposes `_tile_earlier`."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     after = tl.gather(x, tl.broadcast_to(tl.minimum(row + 1, C - 1)[:, None], [C, WIDTH]), 0)
     after = tl.where((row % SIZE == SIZE - 1)[:, None], 0.0, after)
     return tl.reshape(tl.cumsum(tl.reshape(after, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
+
+
+@_helper
+def _tile_through(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows up to each row, which is included."""
+    if SIZE == 1:
+        return x
+    return tl.reshape(tl.cumsum(tl.reshape(x, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
+
+
+@_helper
+def _tile_onward(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows from each row on; transposes `_tile_through`."""
+    if SIZE == 1:
+        return x
+    return tl.reshape(tl.cumsum(tl.reshape(x, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
 
 
 @_kernel
@@ -483,7 +503,7 @@ def _chunk_forward(
         start = (first + chunk * CHUNK) * H + head
         g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
@@ -499,7 +519,7 @@ def _chunk_forward(
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
@@ -571,7 +591,7 @@ def _chunk_backward_query(
         d_decay_to_row = query * d_query_decayed
         g = _load(g_ptr + start * K, at, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
         v = _load(v_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -583,13 +603,13 @@ def _chunk_backward_query(
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
-        d_log_decay_pairs_2 = tl.zeros([CHUNK, BM], tl.float32)
-        d_log_decay_pairs_3 = tl.zeros([CHUNK, BM], tl.float32)
-        d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        d_log_decay_levels = _tile_onward(d_prefix, CHUNK, CHUNK, BM)
+        d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores_all, 0.0)
@@ -600,22 +620,11 @@ def _chunk_backward_query(
             d_query_weighted = _dot(d_similarity, key_weighted, DOT, PRECISION)
             d_decay_from_middle = query * d_query_weighted
             d_from_middle = decay_from_middle * d_decay_from_middle
-            d_log_decay_pairs_2 += d_from_middle
-            d_log_decay_pairs_3 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
-            d_query_pairs += decay_from_middle * d_query_weighted
-        _store(
-            d_log_decay_part_ptr + start * K,
-            at,
-            feature,
-            valid,
-            feature_valid,
-            K,
-            d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BM) + d_log_decay_pairs_2 + d_log_decay_pairs_3,
-        )
-        d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None] + d_query_pairs
+            d_log_decay_levels += _tile_onward(d_from_middle, 2**level, CHUNK, BM)
+            d_query += decay_from_middle * d_query_weighted
+        _store(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K, d_log_decay_levels)
         d_q = scale * d_query
         _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
-        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
 
 
 @_kernel
@@ -661,7 +670,7 @@ def _segment_ends_backward(
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
@@ -752,12 +761,14 @@ def _chunk_backward_key(
         q = _load(q_ptr + start * K, at, feature, valid, feature_valid, K)
         query = q * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        d_log_decay_pairs = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_S = d_S * chunk_decay[:, None] + d_S_read
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
@@ -765,7 +776,7 @@ def _chunk_backward_key(
             # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores_all, 0.0)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
@@ -773,14 +784,9 @@ def _chunk_backward_key(
             d_decay_to_middle = key * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
-            d_key_pairs += decay_to_middle * d_key_weighted
-        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
-        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
-        d_g = -d_key * tl.sigmoid(-g) * tl.sigmoid(g) + (
-            _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part
-        ) * tl.sigmoid(-g)
+            d_key += decay_to_middle * d_key_weighted
+        d_g = -d_key * tl.sigmoid(-g) * tl.sigmoid(g) + d_log_decay_pairs * tl.sigmoid(-g)
         _store(d_g_ptr + start * K, at, feature, valid, feature_valid, K, d_g)
-        d_S = d_S * chunk_decay[:, None] + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
@@ -835,7 +841,7 @@ def _chunk_backward_value(
         self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -844,7 +850,7 @@ def _chunk_backward_value(
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
@@ -946,12 +952,13 @@ def _chunk_backward_writes(
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         key_decayed = key * decay_to_end
         self_score = tl.sum(query * key, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        d_log_decay_pairs = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
@@ -960,7 +967,7 @@ def _chunk_backward_writes(
             # d_similarity[s,t,i] = d_scores_all[t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores_all, 0.0)
             # from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BM)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
@@ -973,13 +980,9 @@ def _chunk_backward_writes(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
-            d_key_pairs += decay_to_middle * d_key_weighted
+            d_key += decay_to_middle * d_key_weighted
             scores_all += scores
-        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
-        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
-        d_g = -d_key * tl.sigmoid(-g) * tl.sigmoid(g) + (
-            _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part
-        ) * tl.sigmoid(-g)
+        d_g = -d_key * tl.sigmoid(-g) * tl.sigmoid(g) + d_log_decay_pairs * tl.sigmoid(-g)
         _store(d_g_ptr + start * K, at, feature, valid, feature_valid, K, d_g)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
         d_value = (
@@ -1076,7 +1079,20 @@ def _recurrent_forward(
 # Launches.
 
 
-TILES = {}  # no tiles are known to fit: every kernel takes those that fit almost everywhere
+# What was compiled without spilling registers and within shared memory, by GPU, padded width and kernel: rows of a
+# chunk, the tile along the tiled axis, warps, stages. The first is the default. bfloat16, Triton 3.7.1.
+TILES = {
+    "sm_90": {
+        128: {
+            "_chunk_forward": ((16, 128, 8, 2),),
+            "_chunk_backward_query": ((16, 128, 8, 1),),
+            "_segment_ends": ((32, 128, 8, 2),),
+            "_segment_ends_backward": ((32, 128, 8, 2),),
+            "_chunk_backward_key": ((16, 64, 8, 2),),
+            "_chunk_backward_value": ((16, 128, 8, 2),),
+        }
+    }
+}
 
 
 def _choices(width, exact):

@@ -364,6 +364,8 @@ def _tile_siblings(row, HALF: tl.constexpr):
 @_helper
 def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly before each row."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     before = tl.gather(x, tl.broadcast_to(tl.maximum(row - 1, 0)[:, None], [C, WIDTH]), 0)
     before = tl.where((row % SIZE == 0)[:, None], 0.0, before)
     return tl.reshape(tl.cumsum(tl.reshape(before, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
@@ -372,6 +374,8 @@ def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constex
 @_helper
 def _tile_later(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly after each row; transposes `_tile_earlier`."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     after = tl.gather(x, tl.broadcast_to(tl.minimum(row + 1, C - 1)[:, None], [C, WIDTH]), 0)
     after = tl.where((row % SIZE == SIZE - 1)[:, None], 0.0, after)
     return tl.reshape(tl.cumsum(tl.reshape(after, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
@@ -579,8 +583,9 @@ def _chunk_backward_query(
         decay_to_end = tl.exp(suffix)
         k = _load(k_ptr + start * K, at, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
-        d_log_decay_pairs_2 = tl.zeros([CHUNK, BM], tl.float32)
-        d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        d_log_decay_pairs_2 = _tile_later(d_prefix, row, CHUNK, CHUNK, BM)
+        d_query = decay_to_row * d_query_decayed + u[None, :] * k * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = Σ_{j<t, j∈B_s(t)} ℓ[j,m]
@@ -596,21 +601,11 @@ def _chunk_backward_query(
             d_decay_from_middle = query * d_query_weighted
             d_from_middle = decay_from_middle * d_decay_from_middle
             d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
-            d_query_pairs += decay_from_middle * d_query_weighted
-        _store(
-            d_log_decay_part_ptr + start * K,
-            at,
-            feature,
-            valid,
-            feature_valid,
-            K,
-            _tile_later(d_prefix, row, CHUNK, CHUNK, BM) + d_log_decay_pairs_2,
-        )
-        d_query = decay_to_row * d_query_decayed + u[None, :] * k * d_self_score[:, None] + d_query_pairs
+            d_query += decay_from_middle * d_query_weighted
+        _store(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K, d_log_decay_pairs_2)
         d_r = scale * d_query
         _store(d_r_ptr + start * K, at, feature, valid, feature_valid, K, d_r)
         d_u_forward += tl.sum(k * query * d_self_score[:, None], 0)
-        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
     tl.store(d_u_forward_ptr + (segment * H + head) * K + feature, d_u_forward, mask=feature_valid)
 
 
@@ -759,8 +754,10 @@ def _chunk_backward_key(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        d_log_decay_pairs = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_S = d_S * chunk_decay[:, None] + d_S_read
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
+        d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
@@ -776,15 +773,10 @@ def _chunk_backward_key(
             d_decay_to_middle = k * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
-            d_key_pairs += decay_to_middle * d_key_weighted
-        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
-        d_w = part_of_w * (
-            _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part
-        )
+            d_key += decay_to_middle * d_key_weighted
+        d_w = part_of_w * d_log_decay_pairs
         _store(d_w_ptr + start * K, at, feature, valid, feature_valid, K, d_w)
-        d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None] + d_key_pairs
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
-        d_S = d_S * chunk_decay[:, None] + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
@@ -964,8 +956,9 @@ def _chunk_backward_writes(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        d_log_decay_pairs = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
+        d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
@@ -987,14 +980,10 @@ def _chunk_backward_writes(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
-            d_key_pairs += decay_to_middle * d_key_weighted
+            d_key += decay_to_middle * d_key_weighted
             scores_all += scores
-        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
-        d_w = part_of_w * (
-            _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part
-        )
+        d_w = part_of_w * d_log_decay_pairs
         _store(d_w_ptr + start * K, at, feature, valid, feature_valid, K, d_w)
-        d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None] + d_key_pairs
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
         d_value = (
@@ -1095,7 +1084,20 @@ def _recurrent_forward(
 # Launches.
 
 
-TILES = {}  # no tiles are known to fit: every kernel takes those that fit almost everywhere
+# What was compiled without spilling registers and within shared memory, by GPU, padded width and kernel: rows of a
+# chunk, the tile along the tiled axis, warps, stages. The first is the default. bfloat16, Triton 3.7.1.
+TILES = {
+    "sm_90": {
+        128: {
+            "_chunk_forward": ((16, 128, 8, 2),),
+            "_chunk_backward_query": ((16, 64, 8, 2),),
+            "_segment_ends": ((32, 128, 8, 2),),
+            "_segment_ends_backward": ((32, 128, 8, 2),),
+            "_chunk_backward_key": ((16, 64, 8, 2),),
+            "_chunk_backward_value": ((16, 128, 8, 2),),
+        }
+    }
+}
 
 
 def _choices(width, exact):

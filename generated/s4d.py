@@ -719,8 +719,9 @@ def _chunk_backward_query(
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
+        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
         sum_of_rows_through = tl.zeros([CHUNK, BM], tl.float32)
-        d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             rows_through = (row % 2**level + 1).to(tl.float32)  # rows_through[s,t] = #{j≤t,j∈B_s(t)}
@@ -737,11 +738,9 @@ def _chunk_backward_query(
             d_decay_from_middle = query * d_query_weighted
             d_from_middle = decay_from_middle * d_decay_from_middle
             sum_of_rows_through += rows_through[:, None] * d_from_middle
-            d_query_pairs += decay_from_middle * d_query_weighted
-        d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None] + d_query_pairs
+            d_query += decay_from_middle * d_query_weighted
         _store(d_query_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_query)
         d_log_decay_forward += tl.sum(rows_through_2[:, None] * d_prefix, 0) + tl.sum(sum_of_rows_through, 0)
-        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
     tl.store(d_log_decay_forward_ptr + (segment * H + head) * K + feature, d_log_decay_forward, mask=feature_valid)
 
 
@@ -893,8 +892,9 @@ def _chunk_backward_key(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S = d_S * chunk_decay[:, None] + d_S_read
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             rows_later = (2**level - 1 - row % 2**level).to(tl.float32)  # rows_later[s,t] = #{j>t,j∈B_s(t)}
@@ -911,13 +911,11 @@ def _chunk_backward_key(
             d_decay_to_middle = key * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             sum_of_rows_later += rows_later[:, None] * d_to_middle
-            d_key_pairs += decay_to_middle * d_key_weighted
-        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
+            d_key += decay_to_middle * d_key_weighted
         _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         d_log_decay_reverse += (
             tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)
         )
-        d_S = d_S * chunk_decay[:, None] + d_S_read
     tl.store(d_log_decay_reverse_ptr + (segment * H + head) * K + feature, d_log_decay_reverse, mask=feature_valid)
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -1108,7 +1106,7 @@ def _chunk_backward_writes(
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
@@ -1131,9 +1129,8 @@ def _chunk_backward_writes(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             sum_of_rows_later += rows_later[:, None] * d_to_middle
-            d_key_pairs += decay_to_middle * d_key_weighted
+            d_key += decay_to_middle * d_key_weighted
             scores_all += scores
-        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
         _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
         d_value = (

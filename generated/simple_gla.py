@@ -962,6 +962,15 @@ def _recurrent_forward(
 # chunk, the tile along the tiled axis, warps, stages. The first is the default. bfloat16, Triton 3.7.1.
 TILES = {
     "sm_90": {
+        64: {
+            "_chunk_forward": ((64, 64, 8, 1),),
+            "_chunk_backward_query": ((32, 64, 8, 2),),
+            "_chunk_backward_writes": ((32, 64, 8, 2),),
+            "_segment_ends": ((64, 64, 8, 2),),
+            "_segment_ends_backward": ((64, 64, 8, 2),),
+            "_chunk_backward_key": ((32, 64, 8, 2),),
+            "_chunk_backward_value": ((64, 64, 8, 2),),
+        },
         128: {
             "_chunk_forward": ((32, 128, 8, 2),),
             "_chunk_backward_query": ((32, 128, 8, 2),),
@@ -969,7 +978,7 @@ TILES = {
             "_segment_ends_backward": ((32, 128, 8, 2),),
             "_chunk_backward_key": ((32, 128, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
-        }
+        },
     }
 }
 

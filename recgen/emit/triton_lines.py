@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from recgen.algebra.operations import Leaf, Mask, Rows, Unrows
+from recgen.algebra.operations import Add, Leaf, Mask, Rows, Unrows
 from recgen.algebra.program import Carry, Node, topological
 from recgen.algebra.scan import log_decay_of
 from recgen.plan.kernels import Kernel, Store
-from recgen.plan.order import Compute, statements
+from recgen.plan.order import Compute, Statement, statements
 
 from .naming import Names, operand, renamed
 from .notes import Note
@@ -113,6 +113,7 @@ class _Writer:
         self.loads: dict[Node, str] = {}  # what no statement has needed yet
         self.computed: set[Node] = set()
         self.waiting = [s for s in kernel.stores if not s.over_time]
+        self.ahead: list[Carry] = []  # carried values that were advanced before the rest was computed
 
     def write(self) -> KernelText:
         k, out = self.kernel, self.out
@@ -127,7 +128,8 @@ class _Writer:
         for s in accumulated:
             out.inside.append(f"{s.name} += {self.text.value(s.node)}")
         for c in (*k.carries, *k.sums):
-            self.advance(c, c.start.op.name)
+            if c not in self.ahead:
+                self.advance(c, c.start.op.name)
         out.counts = any("rows_here" in line for line in out.inside)
         for c in k.sums:
             self._store_state(f"{c.start.op.name}_parts_ptr", c.start, "segment", out.after, c.start.op.name)
@@ -267,7 +269,8 @@ class _Writer:
         """Every value after what it needs, and every result stored as soon as it is there."""
         out = self.out
         self._store_what_is_ready(known)
-        for s in statements(self.kernel.roots(), known):
+        todo = statements(self.kernel.roots(), known)
+        for n, s in enumerate(todo):
             if isinstance(s, Compute):
                 if s.node in self.names and s.node.level != "head":
                     self._load_for([s.node])
@@ -277,9 +280,11 @@ class _Writer:
                     self._store_what_is_ready(known)
                 continue
             out.levels = True
+            self._advance_ahead(todo[n:], known)
             self._load_for([*s.body, *s.sums])
             for total in s.sums:
-                out.inside.append(f"{self.names[total]} = {_zeros(tile_axes(total))}")
+                begin = self._begin(total, known)
+                out.inside.append(f"{self.names[total]} = {begin}")
             out.inside.append("for level in tl.static_range(LEVELS):")
             if any(isinstance(n.op, Mask) for n in s.body):
                 out.helpers.add("_tile_siblings")
@@ -290,6 +295,33 @@ class _Writer:
                 out.inside.append(f"    {self.names[total]} += {self.text.use(total.args[0])}")
             self.computed |= set(s.sums)
             self._store_what_is_ready(known)
+
+    def _advance_ahead(self, todo: list[Statement], known: set[Node]) -> None:
+        """Advance what nothing needs any more, so that less is held through a loop over levels."""
+        have = known | self.computed
+        rest = {n for s in todo for n in ((s.node,) if isinstance(s, Compute) else (*s.body, *s.sums))}
+        for c in self.kernel.carries:
+            below = topological([n for n in (c.decay, c.write) if n is not None], have)
+            others = [d.write for d in self.kernel.carries if d is not c and d not in self.ahead]
+            used = topological([*rest, *others, *(s.node for s in self.waiting)], have)
+            if c not in self.ahead and not rest & set(below) and c.start not in used:
+                self.ahead.append(c)
+                self.advance(c, c.start.op.name)
+
+    def _begin(self, total: Node, known: set[Node]) -> str:
+        """What a sum over levels is added to: the other terms of the only sum that it is part of, or zero."""
+        users = [n for n in self.nodes if total in n.args]
+        if len(users) == 1 and isinstance(users[0].op, Add) and users[0].axes == total.axes:
+            others = [a for a in users[0].args if a is not total]
+            have = known | self.computed
+            ready = all(a in have or a not in self.names for a in topological(others, have))
+            if ready and any(a.axes == total.axes for a in others):
+                self._load_for(others)
+                if users[0] in self.names:
+                    self.names.set({total: self.names[users[0]]})
+                self.text.summed[users[0]] = self.names[total]
+                return self.text.sum(others, total)
+        return _zeros(tile_axes(total))
 
     def _catch_up(self, node: Node) -> None:
         """Where the state is that of the chunk before: what a sum over it becomes by that chunk's rows."""

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from recgen.algebra.features import is_elementwise
-from recgen.algebra.operations import Accumulate, Add, Contract, Rows, Unrows
+from recgen.algebra.graph import Graph
+from recgen.algebra.operations import Accumulate, Add, Contract, Reduce, Rows, Unrows
 from recgen.algebra.program import Carry, Node, Program, topological
 
 from .edges import sparse
@@ -184,8 +185,9 @@ def _slices(
         whole = all(not (set(p) & partial_values(p, b.tile, kept)) for p in parts.values()) and b.node.level == "token"
         loaded: list[Node] = []
         for direction in sorted(parts):
-            terms = g.add(*parts[direction], *loaded)
-            piece = g.unrows(terms) if b.node.level == "token" else g.add(*parts[direction])
+            own = _in_one_loop(g, parts[direction], b.name)
+            terms = g.add(*own, *loaded)
+            piece = g.unrows(terms) if b.node.level == "token" else g.add(*own)
             last = direction == max(parts)
             if whole and last:
                 totals[b.node], home[b.node] = piece, (direction, b.tile)
@@ -213,6 +215,15 @@ def _slices(
                 sums[n] = [Store(f"{whole_nodes[n]}_rows", totals[n], "part")]
                 stores.setdefault(home[n], []).extend(sums[n])
     return _kernels(program, adjoint, stores, kept), Epilogue({n: tuple(s) for n, s in sums.items()}, late)
+
+
+def _in_one_loop(g: Graph, terms: tuple[Node, ...], name: str) -> tuple[Node, ...]:
+    """The terms, those that are sums over the levels of the pair tree as one such sum."""
+    sums = [t for t in terms if isinstance(t.op, Reduce) and t.op.over == "s"]
+    if len(sums) < 2:
+        return terms
+    inside = g.add(*(t.args[0] for t in sums))
+    return (*(t for t in terms if t not in sums), g.reduce(inside, "s", name=f"{name}_levels"))
 
 
 def _kernels(

@@ -58,6 +58,7 @@ class Search:
         self.found: dict[str, list[Config]] = {}
         self.edges: set[str] = set()
         self.whole: set[str] = set()
+        self.levels: set[str] = set()  # what loops over the pair tree's levels
         self.broken: set[str] = set()  # of those tried last, what does not compile
 
     def run(self) -> dict[str, list[Config]]:
@@ -96,9 +97,10 @@ class Search:
     def _try_all(self, pair: tuple[int, int], kernels: set[str]) -> None:
         """Try the warps and stages that go with rows and a tile; a whole kernel needs the whole state."""
         rows, tile = pair
-        small = tile * self.width <= 64 * 64
+        small, long = tile * self.width <= 64 * 64, rows * tile * self.width >= 32 * LARGEST
         for warps, stages in ((8, 2), (8, 1), *([(4, 2)] if small else [])):
             left = {k for k in kernels if not self.found[k] and (k not in self.whole or tile == self.width)}
+            left -= self.levels if long else set()  # levels hold too much more
             if left:
                 self._try((rows, tile, warps, stages), left)
 
@@ -110,6 +112,8 @@ class Search:
             self.found[name] = []
             if any(p.endswith("_edges_ptr") for p in pointers):
                 self.edges.add(name)
+            if "LEVELS" in pointers:
+                self.levels.add(name)
 
     def _try(self, config: Config, kernels: set[str]) -> None:
         from recgen.verify.offline import offline
