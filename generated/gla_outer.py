@@ -508,6 +508,8 @@ def _tile_siblings(row, HALF: tl.constexpr):
 @_helper
 def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly before each row."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     before = tl.gather(x, tl.broadcast_to(tl.maximum(row - 1, 0)[:, None], [C, WIDTH]), 0)
     before = tl.where((row % SIZE == 0)[:, None], 0.0, before)
     return tl.reshape(tl.cumsum(tl.reshape(before, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
@@ -516,9 +518,27 @@ def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constex
 @_helper
 def _tile_later(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly after each row; transposes `_tile_earlier`."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     after = tl.gather(x, tl.broadcast_to(tl.minimum(row + 1, C - 1)[:, None], [C, WIDTH]), 0)
     after = tl.where((row % SIZE == SIZE - 1)[:, None], 0.0, after)
     return tl.reshape(tl.cumsum(tl.reshape(after, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
+
+
+@_helper
+def _tile_through(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows up to each row, which is included."""
+    if SIZE == 1:
+        return x
+    return tl.reshape(tl.cumsum(tl.reshape(x, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
+
+
+@_helper
+def _tile_onward(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows from each row on; transposes `_tile_through`."""
+    if SIZE == 1:
+        return x
+    return tl.reshape(tl.cumsum(tl.reshape(x, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
 
 
 @_kernel
@@ -642,16 +662,16 @@ def _chunk_forward(
         start = token * H + head
         g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
-        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
+        prefix = _tile_through(log_decay_key, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         decay_to_row = tl.exp(prefix)
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         query_decayed = query * decay_to_row
         r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
-        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
-        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
+        prefix_2 = _tile_through(
+            log_decay_value, CHUNK, CHUNK, BV
+        )  # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         decay_to_row_2 = tl.exp(prefix_2)
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
@@ -665,11 +685,11 @@ def _chunk_forward(
         decay_to_end_2 = tl.exp(suffix_2)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
-        pairs_all = tl.zeros([CHUNK, BV], tl.float32)
+        y = self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION) * decay_to_row_2
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
-            from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
+            from_middle = _tile_through(log_decay_key, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ_key[j,m]
@@ -685,11 +705,9 @@ def _chunk_forward(
             decay_to_middle_2 = tl.exp(to_middle_2)
             value_weighted = v * decay_to_middle_2
             # from_middle_2[s,t,c] = ℓ_value[t,c] + Σ_{j<t, j∈B_s(t)} ℓ_value[j,c]
-            from_middle_2 = log_decay_value + _tile_earlier(log_decay_value, row, 2**level, CHUNK, BV)
+            from_middle_2 = _tile_through(log_decay_value, 2**level, CHUNK, BV)
             decay_from_middle_2 = tl.exp(from_middle_2)
-            pairs_all += _dot(scores, value_weighted, DOT, PRECISION) * decay_from_middle_2
-        # y[t,c] = pairs_all[t,c] + self_score[t] value[t,c] + (Σ_m query_decayed[t,m] S[m,c]) decay_to_row_2[t,c]
-        y = pairs_all + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION) * decay_to_row_2
+            y += _dot(scores, value_weighted, DOT, PRECISION) * decay_from_middle_2
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
         S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
     if ENDS:
@@ -754,8 +772,9 @@ def _chunk_backward_query(
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
-        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
-        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
+        prefix_2 = _tile_through(
+            log_decay_value, CHUNK, CHUNK, BV
+        )  # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         decay_to_row_2 = tl.exp(prefix_2)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_query_decayed[t,m] = Σ_c decay_to_row_2[t,c] d_o[t,c] S[m,c]
@@ -765,8 +784,7 @@ def _chunk_backward_query(
         d_decay_to_row = query * d_query_decayed
         g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
-        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
+        prefix = _tile_through(log_decay_key, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
@@ -781,16 +799,16 @@ def _chunk_backward_query(
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
         value_decayed = v * decay_to_end_2
-        d_log_decay_key_pairs_2 = tl.zeros([CHUNK, BM], tl.float32)
-        d_log_decay_key_pairs_3 = tl.zeros([CHUNK, BM], tl.float32)
-        d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
+        d_log_decay_key_levels = _tile_onward(d_prefix, CHUNK, CHUNK, BM)
+        d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
-            from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
+            from_middle = _tile_through(log_decay_key, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             # from_middle_2[s,t,c] = ℓ_value[t,c] + Σ_{j<t, j∈B_s(t)} ℓ_value[j,c]
-            from_middle_2 = log_decay_value + _tile_earlier(log_decay_value, row, 2**level, CHUNK, BV)
+            from_middle_2 = _tile_through(log_decay_value, 2**level, CHUNK, BV)
             decay_from_middle_2 = tl.exp(from_middle_2)
             # to_middle_2[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ_value[j,c]
             to_middle_2 = _tile_later(log_decay_value, row, 2**level, CHUNK, BV)
@@ -808,22 +826,11 @@ def _chunk_backward_query(
             d_query_weighted = _dot(d_similarity, key_weighted, DOT, PRECISION)
             d_decay_from_middle = query * d_query_weighted
             d_from_middle = decay_from_middle * d_decay_from_middle
-            d_log_decay_key_pairs_2 += d_from_middle
-            d_log_decay_key_pairs_3 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
-            d_query_pairs += decay_from_middle * d_query_weighted
-        _store(
-            d_log_decay_key_part_ptr + start * K,
-            at,
-            feature,
-            valid,
-            feature_valid,
-            K,
-            d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BM) + d_log_decay_key_pairs_2 + d_log_decay_key_pairs_3,
-        )
-        d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None] + d_query_pairs
+            d_log_decay_key_levels += _tile_onward(d_from_middle, 2**level, CHUNK, BM)
+            d_query += decay_from_middle * d_query_weighted
+        _store(d_log_decay_key_part_ptr + start * K, at, feature, valid, feature_valid, K, d_log_decay_key_levels)
         d_q = scale * d_query
         _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
 
 
 @_kernel
@@ -879,8 +886,7 @@ def _chunk_backward_output(
         start = token * H + head
         g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
-        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
+        prefix = _tile_through(log_decay_key, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         decay_to_row = tl.exp(prefix)
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
@@ -890,8 +896,9 @@ def _chunk_backward_output(
         d_decay_to_row_2 = _dot(query_decayed, S, DOT, PRECISION) * d_o
         r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
-        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
-        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
+        prefix_2 = _tile_through(
+            log_decay_value, CHUNK, CHUNK, BV
+        )  # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         decay_to_row_2 = tl.exp(prefix_2)
         d_prefix_2 = decay_to_row_2 * d_decay_to_row_2
         _store(
@@ -901,7 +908,7 @@ def _chunk_backward_output(
             valid,
             channel_valid,
             V,
-            d_prefix_2 + _tile_later(d_prefix_2, row, CHUNK, CHUNK, BV),
+            _tile_onward(d_prefix_2, CHUNK, CHUNK, BV),
         )
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
@@ -976,8 +983,9 @@ def _chunk_backward_reads(
         _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         r = _load(r_ptr + (token * r_heads + r_head) * V, row * r_heads, channel, valid, channel_valid, V)
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
-        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
-        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
+        prefix_2 = _tile_through(
+            log_decay_value, CHUNK, CHUNK, BV
+        )  # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         decay_to_row_2 = tl.exp(prefix_2)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_query_decayed[t,m] = Σ_c decay_to_row_2[t,c] d_o[t,c] S[m,c]
@@ -987,8 +995,7 @@ def _chunk_backward_reads(
         d_decay_to_row = query * d_query_decayed
         g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay_key = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
-        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
+        prefix = _tile_through(log_decay_key, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
@@ -1004,7 +1011,7 @@ def _chunk_backward_reads(
             valid,
             channel_valid,
             V,
-            d_prefix_2 + _tile_later(d_prefix_2, row, CHUNK, CHUNK, BV),
+            _tile_onward(d_prefix_2, CHUNK, CHUNK, BV),
         )
         total = tl.sum(log_decay_key, 0)  # total[m] = Σ_t ℓ_key[t,m]
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
@@ -1016,16 +1023,16 @@ def _chunk_backward_reads(
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
         value_decayed = v * decay_to_end_2
-        d_log_decay_key_pairs_2 = tl.zeros([CHUNK, BM], tl.float32)
-        d_log_decay_key_pairs_3 = tl.zeros([CHUNK, BM], tl.float32)
-        d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
+        d_log_decay_key_levels = _tile_onward(d_prefix, CHUNK, CHUNK, BM)
+        d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
-            from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
+            from_middle = _tile_through(log_decay_key, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             # from_middle_2[s,t,c] = ℓ_value[t,c] + Σ_{j<t, j∈B_s(t)} ℓ_value[j,c]
-            from_middle_2 = log_decay_value + _tile_earlier(log_decay_value, row, 2**level, CHUNK, BV)
+            from_middle_2 = _tile_through(log_decay_value, 2**level, CHUNK, BV)
             decay_from_middle_2 = tl.exp(from_middle_2)
             # to_middle_2[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ_value[j,c]
             to_middle_2 = _tile_later(log_decay_value, row, 2**level, CHUNK, BV)
@@ -1043,22 +1050,11 @@ def _chunk_backward_reads(
             d_query_weighted = _dot(d_similarity, key_weighted, DOT, PRECISION)
             d_decay_from_middle = query * d_query_weighted
             d_from_middle = decay_from_middle * d_decay_from_middle
-            d_log_decay_key_pairs_2 += d_from_middle
-            d_log_decay_key_pairs_3 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
-            d_query_pairs += decay_from_middle * d_query_weighted
-        _store(
-            d_log_decay_key_part_ptr + start * K,
-            at,
-            feature,
-            valid,
-            feature_valid,
-            K,
-            d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BM) + d_log_decay_key_pairs_2 + d_log_decay_key_pairs_3,
-        )
-        d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None] + d_query_pairs
+            d_log_decay_key_levels += _tile_onward(d_from_middle, 2**level, CHUNK, BM)
+            d_query += decay_from_middle * d_query_weighted
+        _store(d_log_decay_key_part_ptr + start * K, at, feature, valid, feature_valid, K, d_log_decay_key_levels)
         d_q = scale * d_query
         _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
 
 
 @_kernel
@@ -1115,11 +1111,11 @@ def _segment_ends_backward(
         log_decay_value = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(r) / 16, 0.0)
         total_2 = tl.sum(log_decay_value, 0)  # total_2[c] = Σ_t ℓ_value[t,c]
         chunk_decay = tl.exp(total[:, None] + total_2[None, :])
-        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
-        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
+        prefix_2 = _tile_through(
+            log_decay_value, CHUNK, CHUNK, BV
+        )  # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         decay_to_row_2 = tl.exp(prefix_2)
-        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
-        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
+        prefix = _tile_through(log_decay_key, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         decay_to_row = tl.exp(prefix)
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
@@ -1217,24 +1213,26 @@ def _chunk_backward_key(
         query = q * scale
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
-        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
-        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
+        prefix_2 = _tile_through(
+            log_decay_value, CHUNK, CHUNK, BV
+        )  # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         decay_to_row_2 = tl.exp(prefix_2)
-        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
-        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
+        prefix = _tile_through(log_decay_key, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
         d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
-        d_log_decay_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_S = d_S * chunk_decay + d_S_read
+        d_log_decay_key_part = _load(d_log_decay_key_part_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_log_decay_key_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_key_part
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ_key[j,m]
             to_middle = _tile_later(log_decay_key, row, 2**level, CHUNK, BM)
             decay_to_middle = tl.exp(to_middle)
             # from_middle_2[s,t,c] = ℓ_value[t,c] + Σ_{j<t, j∈B_s(t)} ℓ_value[j,c]
-            from_middle_2 = log_decay_value + _tile_earlier(log_decay_value, row, 2**level, CHUNK, BV)
+            from_middle_2 = _tile_through(log_decay_value, 2**level, CHUNK, BV)
             decay_from_middle_2 = tl.exp(from_middle_2)
             # to_middle_2[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ_value[j,c]
             to_middle_2 = _tile_later(log_decay_value, row, 2**level, CHUNK, BV)
@@ -1245,7 +1243,7 @@ def _chunk_backward_key(
             # d_similarity[s,t,i] = d_scores[s,t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores, 0.0)
             # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
-            from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
+            from_middle = _tile_through(log_decay_key, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
@@ -1253,22 +1251,10 @@ def _chunk_backward_key(
             d_decay_to_middle = k * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_log_decay_key_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
-            d_key_pairs += decay_to_middle * d_key_weighted
-        d_log_decay_key_part = _load(d_log_decay_key_part_ptr + start * K, at, feature, valid, feature_valid, K)
-        d_g = (
-            (
-                _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM)
-                + d_total[None, :]
-                + d_log_decay_key_pairs
-                + d_log_decay_key_part
-            )
-            * tl.sigmoid(-g)
-            / 16
-        )
+            d_key += decay_to_middle * d_key_weighted
+        d_g = d_log_decay_key_pairs * tl.sigmoid(-g) / 16
         _store(d_g_ptr + start * K, at, feature, valid, feature_valid, K, d_g)
-        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
-        d_S = d_S * chunk_decay + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
@@ -1353,30 +1339,32 @@ def _chunk_backward_value(
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_decay_to_end_2 = v * d_value_decayed
         d_suffix_2 = decay_to_end_2 * d_decay_to_end_2
-        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
-        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
+        prefix_2 = _tile_through(
+            log_decay_value, CHUNK, CHUNK, BV
+        )  # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         decay_to_row_2 = tl.exp(prefix_2)
-        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
-        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
+        prefix = _tile_through(log_decay_key, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
         d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
-        d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_value_pairs_2 = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_value_pairs_3 = tl.zeros([CHUNK, BV], tl.float32)
+        d_S = d_S * chunk_decay + d_S_read
+        d_value = decay_to_end_2 * d_value_decayed + self_score[:, None] * d_o
+        d_log_decay_value_part = _load(d_log_decay_value_part_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_log_decay_value_levels = (
+            _tile_earlier(d_suffix_2, row, CHUNK, CHUNK, BV) + d_total_2[None, :] + d_log_decay_value_part
+        )
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # to_middle_2[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ_value[j,c]
             to_middle_2 = _tile_later(log_decay_value, row, 2**level, CHUNK, BV)
             decay_to_middle_2 = tl.exp(to_middle_2)
             # from_middle_2[s,t,c] = ℓ_value[t,c] + Σ_{j<t, j∈B_s(t)} ℓ_value[j,c]
-            from_middle_2 = log_decay_value + _tile_earlier(log_decay_value, row, 2**level, CHUNK, BV)
+            from_middle_2 = _tile_through(log_decay_value, 2**level, CHUNK, BV)
             decay_from_middle_2 = tl.exp(from_middle_2)
             # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
-            from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
+            from_middle = _tile_through(log_decay_key, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ_key[j,m]
@@ -1395,27 +1383,13 @@ def _chunk_backward_value(
             d_from_middle_2 = decay_from_middle_2 * d_decay_from_middle_2
             d_decay_to_middle_2 = v * d_value_weighted
             d_to_middle_2 = decay_to_middle_2 * d_decay_to_middle_2
-            d_value_pairs += decay_to_middle_2 * d_value_weighted
-            d_log_decay_value_pairs += d_from_middle_2
-            d_log_decay_value_pairs_2 += _tile_later(d_from_middle_2, row, 2**level, CHUNK, BV)
-            d_log_decay_value_pairs_3 += _tile_earlier(d_to_middle_2, row, 2**level, CHUNK, BV)
-        d_value = decay_to_end_2 * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
-        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
-        d_log_decay_value_part = _load(d_log_decay_value_part_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_r = (
-            (
-                _tile_earlier(d_suffix_2, row, CHUNK, CHUNK, BV)
-                + d_total_2[None, :]
-                + d_log_decay_value_pairs
-                + d_log_decay_value_pairs_2
-                + d_log_decay_value_pairs_3
-                + d_log_decay_value_part
+            d_value += decay_to_middle_2 * d_value_weighted
+            d_log_decay_value_levels += _tile_onward(d_from_middle_2, 2**level, CHUNK, BV) + _tile_earlier(
+                d_to_middle_2, row, 2**level, CHUNK, BV
             )
-            * tl.sigmoid(-r)
-            / 16
-        )
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_r = d_log_decay_value_levels * tl.sigmoid(-r) / 16
         _store(d_r_ptr + start * V, at, channel, valid, channel_valid, V, d_r)
-        d_S = d_S * chunk_decay + d_S_read
 
 
 @_kernel
@@ -1512,28 +1486,31 @@ def _chunk_backward_writes(
         d_total_2 = tl.sum(part_of_chunk_decay, 0)  # d_total_2[c] = Σ_m chunk_decay[m,c] d_chunk_decay[m,c]
         d_decay_to_end_2 = v * d_value_decayed
         d_suffix_2 = decay_to_end_2 * d_decay_to_end_2
-        # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
-        prefix_2 = log_decay_value + _tile_earlier(log_decay_value, row, CHUNK, CHUNK, BV)
+        prefix_2 = _tile_through(
+            log_decay_value, CHUNK, CHUNK, BV
+        )  # prefix_2[t,c] = ℓ_value[t,c] + Σ_{j<t} ℓ_value[j,c]
         decay_to_row_2 = tl.exp(prefix_2)
-        # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
-        prefix = log_decay_key + _tile_earlier(log_decay_key, row, CHUNK, CHUNK, BM)
+        prefix = _tile_through(log_decay_key, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ_key[t,m] + Σ_{j<t} ℓ_key[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
         d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
-        d_log_decay_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
-        d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_value_pairs_2 = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_value_pairs_3 = tl.zeros([CHUNK, BV], tl.float32)
+        d_S = d_S * chunk_decay + d_S_read
+        d_log_decay_key_part = _load(d_log_decay_key_part_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_log_decay_key_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_key_part
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
+        d_value = decay_to_end_2 * d_value_decayed + self_score[:, None] * d_o
+        d_log_decay_value_part = _load(d_log_decay_value_part_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_log_decay_value_levels = (
+            _tile_earlier(d_suffix_2, row, CHUNK, CHUNK, BV) + d_total_2[None, :] + d_log_decay_value_part
+        )
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ_key[j,m]
             to_middle = _tile_later(log_decay_key, row, 2**level, CHUNK, BM)
             decay_to_middle = tl.exp(to_middle)
             # from_middle_2[s,t,c] = ℓ_value[t,c] + Σ_{j<t, j∈B_s(t)} ℓ_value[j,c]
-            from_middle_2 = log_decay_value + _tile_earlier(log_decay_value, row, 2**level, CHUNK, BV)
+            from_middle_2 = _tile_through(log_decay_value, 2**level, CHUNK, BV)
             decay_from_middle_2 = tl.exp(from_middle_2)
             part_of_decay_from_middle_2 = decay_from_middle_2 * d_o
             # to_middle_2[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ_value[j,c]
@@ -1545,7 +1522,7 @@ def _chunk_backward_writes(
             # d_similarity[s,t,i] = d_scores[s,t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores, 0.0)
             # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
-            from_middle = log_decay_key + _tile_earlier(log_decay_key, row, 2**level, CHUNK, BM)
+            from_middle = _tile_through(log_decay_key, 2**level, CHUNK, BM)
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
@@ -1565,42 +1542,17 @@ def _chunk_backward_writes(
             d_decay_to_middle_2 = v * d_value_weighted
             d_to_middle_2 = decay_to_middle_2 * d_decay_to_middle_2
             d_log_decay_key_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
-            d_key_pairs += decay_to_middle * d_key_weighted
-            d_value_pairs += decay_to_middle_2 * d_value_weighted
-            d_log_decay_value_pairs += d_from_middle_2
-            d_log_decay_value_pairs_2 += _tile_later(d_from_middle_2, row, 2**level, CHUNK, BV)
-            d_log_decay_value_pairs_3 += _tile_earlier(d_to_middle_2, row, 2**level, CHUNK, BV)
-        d_log_decay_key_part = _load(d_log_decay_key_part_ptr + start * K, at, feature, valid, feature_valid, K)
-        d_g = (
-            (
-                _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM)
-                + d_total[None, :]
-                + d_log_decay_key_pairs
-                + d_log_decay_key_part
+            d_key += decay_to_middle * d_key_weighted
+            d_value += decay_to_middle_2 * d_value_weighted
+            d_log_decay_value_levels += _tile_onward(d_from_middle_2, 2**level, CHUNK, BV) + _tile_earlier(
+                d_to_middle_2, row, 2**level, CHUNK, BV
             )
-            * tl.sigmoid(-g)
-            / 16
-        )
+        d_g = d_log_decay_key_pairs * tl.sigmoid(-g) / 16
         _store(d_g_ptr + start * K, at, feature, valid, feature_valid, K, d_g)
-        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
-        d_value = decay_to_end_2 * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
-        d_log_decay_value_part = _load(d_log_decay_value_part_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_r = (
-            (
-                _tile_earlier(d_suffix_2, row, CHUNK, CHUNK, BV)
-                + d_total_2[None, :]
-                + d_log_decay_value_pairs
-                + d_log_decay_value_pairs_2
-                + d_log_decay_value_pairs_3
-                + d_log_decay_value_part
-            )
-            * tl.sigmoid(-r)
-            / 16
-        )
+        d_r = d_log_decay_value_levels * tl.sigmoid(-r) / 16
         _store(d_r_ptr + start * V, at, channel, valid, channel_valid, V, d_r)
-        d_S = d_S * chunk_decay + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 

@@ -423,6 +423,8 @@ def _tile_siblings(row, HALF: tl.constexpr):
 @_helper
 def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly before each row."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     before = tl.gather(x, tl.broadcast_to(tl.maximum(row - 1, 0)[:, None], [C, WIDTH]), 0)
     before = tl.where((row % SIZE == 0)[:, None], 0.0, before)
     return tl.reshape(tl.cumsum(tl.reshape(before, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
@@ -431,9 +433,27 @@ def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constex
 @_helper
 def _tile_later(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly after each row; transposes `_tile_earlier`."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     after = tl.gather(x, tl.broadcast_to(tl.minimum(row + 1, C - 1)[:, None], [C, WIDTH]), 0)
     after = tl.where((row % SIZE == SIZE - 1)[:, None], 0.0, after)
     return tl.reshape(tl.cumsum(tl.reshape(after, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
+
+
+@_helper
+def _tile_through(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows up to each row, which is included."""
+    if SIZE == 1:
+        return x
+    return tl.reshape(tl.cumsum(tl.reshape(x, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
+
+
+@_helper
+def _tile_onward(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows from each row on; transposes `_tile_through`."""
+    if SIZE == 1:
+        return x
+    return tl.reshape(tl.cumsum(tl.reshape(x, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
 
 
 @_kernel
@@ -547,7 +567,7 @@ def _chunk_forward(
         query = q * scale
         g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
@@ -558,7 +578,7 @@ def _chunk_forward(
         decay_to_end = tl.exp(suffix)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
-        pairs_all = tl.zeros([CHUNK, BV], tl.float32)
+        y = self_score[:, None] * v + _dot(query, S, DOT, PRECISION) * decay_to_row
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
@@ -567,11 +587,9 @@ def _chunk_forward(
             decay_to_middle = tl.exp(to_middle)
             value_weighted = v * decay_to_middle
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
-            pairs_all += _dot(scores, value_weighted, DOT, PRECISION) * decay_from_middle
-        # y[t,c] = pairs_all[t,c] + self_score[t] value[t,c] + (Σ_m query[t,m] S[m,c]) decay_to_row[t,c]
-        y = pairs_all + self_score[:, None] * v + _dot(query, S, DOT, PRECISION) * decay_to_row
+            y += _dot(scores, value_weighted, DOT, PRECISION) * decay_from_middle
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
         S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
     if ENDS:
@@ -596,6 +614,7 @@ def _chunk_backward_query(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -625,11 +644,12 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -643,7 +663,7 @@ def _chunk_backward_query(
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
             decay_to_middle = tl.exp(to_middle)
@@ -718,7 +738,7 @@ def _chunk_backward_output(
         d_decay_to_row = _dot(query, S, DOT, PRECISION) * d_o  # d_decay_to_row[t,c] = (Σ_m query[t,m] S[m,c]) d_o[t,c]
         g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
         _store(
@@ -728,7 +748,7 @@ def _chunk_backward_output(
             valid,
             channel_valid,
             V,
-            d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BV),
+            _tile_onward(d_prefix, CHUNK, CHUNK, BV),
         )
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
@@ -760,6 +780,7 @@ def _chunk_backward_reads(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -791,11 +812,12 @@ def _chunk_backward_reads(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -811,7 +833,7 @@ def _chunk_backward_reads(
             valid,
             channel_valid,
             V,
-            d_prefix + _tile_later(d_prefix, row, CHUNK, CHUNK, BV),
+            _tile_onward(d_prefix, CHUNK, CHUNK, BV),
         )
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
@@ -822,7 +844,7 @@ def _chunk_backward_reads(
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
             decay_to_middle = tl.exp(to_middle)
@@ -891,7 +913,7 @@ def _segment_ends_backward(
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
@@ -965,7 +987,7 @@ def _chunk_backward_key(
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
@@ -973,7 +995,7 @@ def _chunk_backward_key(
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
             decay_to_middle = tl.exp(to_middle)
@@ -1015,6 +1037,7 @@ def _chunk_backward_value(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -1047,7 +1070,7 @@ def _chunk_backward_value(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_value_decayed = _dot(k, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
         g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
@@ -1060,27 +1083,49 @@ def _chunk_backward_value(
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            g_before = _load(
+                g_ptr + (token_before * g_heads + g_head) * V, row * g_heads, channel, valid_before, channel_valid, V
+            )
+            log_decay_before = tl.where(valid_before[:, None] & channel_valid[None, :], _logsigmoid(g_before) / 16, 0.0)
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            k_before = _load(
+                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
+            )
+            d_value_decayed_before = _dot(k_before, d_S, DOT, PRECISION)
+            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BV)
+            decay_to_end_before = tl.exp(suffix_before)
+            v_before = _load(
+                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
+            )
+            value_decayed_before = v_before * decay_to_end_before
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(
+                d_value_decayed_before * value_decayed_before, 0
+            )
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_decay_to_end = v * d_value_decayed
         d_suffix = decay_to_end * d_decay_to_end
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
-        d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs_2 = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs_3 = tl.zeros([CHUNK, BV], tl.float32)
+        d_S = d_S * chunk_decay[None, :] + d_S_read
+        d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_log_decay_levels = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV) + d_total[None, :] + d_log_decay_part
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
             decay_to_middle = tl.exp(to_middle)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
             # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
@@ -1092,27 +1137,13 @@ def _chunk_backward_value(
             d_from_middle = decay_from_middle * d_decay_from_middle
             d_decay_to_middle = v * d_value_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
-            d_value_pairs += decay_to_middle * d_value_weighted
-            d_log_decay_pairs += d_from_middle
-            d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BV)
-            d_log_decay_pairs_3 += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BV)
-        d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
-        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
-        d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_g = (
-            (
-                _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV)
-                + d_total[None, :]
-                + d_log_decay_pairs
-                + d_log_decay_pairs_2
-                + d_log_decay_pairs_3
-                + d_log_decay_part
+            d_value += decay_to_middle * d_value_weighted
+            d_log_decay_levels += _tile_onward(d_from_middle, 2**level, CHUNK, BV) + _tile_earlier(
+                d_to_middle, row, 2**level, CHUNK, BV
             )
-            * tl.sigmoid(-g)
-            / 16
-        )
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        d_g = d_log_decay_levels * tl.sigmoid(-g) / 16
         _store(d_g_ptr + start * V, at, channel, valid, channel_valid, V, d_g)
-        d_S = d_S * chunk_decay[None, :] + d_S_read
 
 
 @_kernel
@@ -1139,6 +1170,7 @@ def _chunk_backward_writes(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -1171,7 +1203,7 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
@@ -1188,24 +1220,45 @@ def _chunk_backward_writes(
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            g_before = _load(
+                g_ptr + (token_before * g_heads + g_head) * V, row * g_heads, channel, valid_before, channel_valid, V
+            )
+            log_decay_before = tl.where(valid_before[:, None] & channel_valid[None, :], _logsigmoid(g_before) / 16, 0.0)
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            k_before = _load(
+                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
+            )
+            d_value_decayed_before = _dot(k_before, d_S, DOT, PRECISION)
+            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BV)
+            decay_to_end_before = tl.exp(suffix_before)
+            v_before = _load(
+                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
+            )
+            value_decayed_before = v_before * decay_to_end_before
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(
+                d_value_decayed_before * value_decayed_before, 0
+            )
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
         d_decay_to_end = v * d_value_decayed
         d_suffix = decay_to_end * d_decay_to_end
-        prefix = log_decay + _tile_earlier(log_decay, row, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
+        prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
         d_similarity_pairs = tl.zeros([CHUNK, CHUNK], tl.float32)
-        d_value_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs_2 = tl.zeros([CHUNK, BV], tl.float32)
-        d_log_decay_pairs_3 = tl.zeros([CHUNK, BV], tl.float32)
+        d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
+        d_log_decay_levels = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV) + d_total[None, :] + d_log_decay_part
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,c] = ℓ[t,c] + Σ_{j<t, j∈B_s(t)} ℓ[j,c]
-            from_middle = log_decay + _tile_earlier(log_decay, row, 2**level, CHUNK, BV)
+            from_middle = _tile_through(log_decay, 2**level, CHUNK, BV)
             decay_from_middle = tl.exp(from_middle)
             part_of_decay_from_middle = decay_from_middle * d_o
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BV)  # to_middle[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ[j,c]
@@ -1223,10 +1276,10 @@ def _chunk_backward_writes(
             d_decay_to_middle = v * d_value_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_similarity_pairs += tl.where(siblings, d_scores, 0.0)
-            d_value_pairs += decay_to_middle * d_value_weighted
-            d_log_decay_pairs += d_from_middle
-            d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BV)
-            d_log_decay_pairs_3 += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BV)
+            d_value += decay_to_middle * d_value_weighted
+            d_log_decay_levels += _tile_onward(d_from_middle, 2**level, CHUNK, BV) + _tile_earlier(
+                d_to_middle, row, 2**level, CHUNK, BV
+            )
         # d_key[t,m] = Σ_c d_S[m,c] value_decayed[t,c] + query[t,m] d_self_score[t]
         #            + Σ_j d_similarity_pairs[j,t] query[j,m]
         d_key = (
@@ -1235,21 +1288,8 @@ def _chunk_backward_writes(
             + _dot(tl.trans(d_similarity_pairs), query, DOT, PRECISION)
         )
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
-        d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o + d_value_pairs
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
-        d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_g = (
-            (
-                _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV)
-                + d_total[None, :]
-                + d_log_decay_pairs
-                + d_log_decay_pairs_2
-                + d_log_decay_pairs_3
-                + d_log_decay_part
-            )
-            * tl.sigmoid(-g)
-            / 16
-        )
+        d_g = d_log_decay_levels * tl.sigmoid(-g) / 16
         _store(d_g_ptr + start * V, at, channel, valid, channel_valid, V, d_g)
         d_S = d_S * chunk_decay[None, :] + d_S_read
     if ENDS:
@@ -1486,6 +1526,16 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
+    def every(self, rows):
+        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
+        K, V = self.widths["m"], self.widths["v"]
+        return 2 if rows * (K + V) < K * V else 1
+
+    def stretch(self, kernel, axis):
+        """Tokens from one stored state to the next."""
+        rows = self.tiles(kernel, axis)[0]
+        return rows * self.every(rows)
+
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
@@ -1496,7 +1546,7 @@ class _Grid:
             return torch.empty_like(x)
         return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1507,6 +1557,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
+        if sparse:
+            constants["EVERY"] = self.every(rows)
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
@@ -1737,7 +1789,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
 
     if not grid.fits("_chunk_backward_reads"):
         d_q = grid.gradient(q)
-        S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
+        S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
         grid.launch(
             _chunk_backward_query,
             "m",
@@ -1752,6 +1804,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            sparse=True,
             g_group=_group(g, H),
             k_group=_group(k, H),
             v_group=_group(v, H),
@@ -1783,7 +1836,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
     if grid.fits("_chunk_backward_reads"):
         d_q = grid.gradient(q)
         d_log_decay_part = S.new_empty(batch, T, H, V)
-        S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_reads", "m")[0] + segments, *S_starts.shape[1:])
+        S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_reads", "m") + segments, *S_starts.shape[1:])
         grid.launch(
             _chunk_backward_reads,
             "m",
@@ -1800,6 +1853,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            sparse=True,
             g_group=_group(g, H),
             k_group=_group(k, H),
             v_group=_group(v, H),
@@ -1870,6 +1924,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            sparse=True,
             g_group=_group(g, H),
             k_group=_group(k, H),
             q_group=_group(q, H),
@@ -1900,6 +1955,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
+            sparse=True,
             v_group=_group(v, H),
             g_group=_group(g, H),
             q_group=_group(q, H),

@@ -508,6 +508,7 @@ def _chunk_backward_query(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     q_group: tl.constexpr,
@@ -539,8 +540,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
@@ -660,6 +662,7 @@ def _chunk_backward_key(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     k_group: tl.constexpr,
@@ -692,9 +695,28 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            rows_here_before = tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)
+            rows_total_before = rows_here_before.to(tl.float32)
+            total_before = log_decay * rows_total_before
+            chunk_decay_before = tl.exp(total_before)
+            v_before = _load(
+                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
+            )
+            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            rows_later_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
+            suffix_before = log_decay * rows_later_before
+            decay_to_end_before = tl.exp(suffix_before)
+            k_before = _load(
+                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
+            )
+            key_decayed_before = k_before * decay_to_end_before[:, None]
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -836,6 +858,7 @@ def _chunk_backward_writes(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     k_group: tl.constexpr,
@@ -868,9 +891,28 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            rows_here_before = tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)
+            rows_total_before = rows_here_before.to(tl.float32)
+            total_before = log_decay * rows_total_before
+            chunk_decay_before = tl.exp(total_before)
+            v_before = _load(
+                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
+            )
+            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            rows_later_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
+            suffix_before = log_decay * rows_later_before
+            decay_to_end_before = tl.exp(suffix_before)
+            k_before = _load(
+                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
+            )
+            key_decayed_before = k_before * decay_to_end_before[:, None]
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -1139,6 +1181,16 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
+    def every(self, rows):
+        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
+        K, V = self.widths["m"], self.widths["v"]
+        return 2 if rows * (K + V) < K * V else 1
+
+    def stretch(self, kernel, axis):
+        """Tokens from one stored state to the next."""
+        rows = self.tiles(kernel, axis)[0]
+        return rows * self.every(rows)
+
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
@@ -1149,7 +1201,7 @@ class _Grid:
             return torch.empty_like(x)
         return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1160,6 +1212,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
+        if sparse:
+            constants["EVERY"] = self.every(rows)
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
@@ -1381,7 +1435,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], segments, H)
     d_q = grid.gradient(q)
-    S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
+    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1400,6 +1454,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
             scale,
             segments,
         ),
+        sparse=True,
         q_group=_group(q, H),
         v_group=_group(v, H),
         k_group=_group(k, H),
@@ -1447,6 +1502,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 scale,
                 segments,
             ),
+            sparse=True,
             k_group=_group(k, H),
             v_group=_group(v, H),
             q_group=_group(q, H),
@@ -1497,6 +1553,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 scale,
                 segments,
             ),
+            sparse=True,
             k_group=_group(k, H),
             v_group=_group(v, H),
             q_group=_group(q, H),

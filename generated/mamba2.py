@@ -606,6 +606,7 @@ def _chunk_backward_query(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     dt_group: tl.constexpr,
@@ -638,8 +639,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
@@ -768,6 +770,7 @@ def _chunk_backward_key(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     dt_group: tl.constexpr,
@@ -801,9 +804,32 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            dt_before = tl.load(
+                dt_ptr + token_before * dt_heads + dt_head + row * dt_heads, mask=valid_before, other=0.0
+            ).to(tl.float32)
+            log_decay_before = tl.where(
+                valid_before, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt_before + dt_bias), 0.0
+            )
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            x_before = _load(
+                x_ptr + (token_before * x_heads + x_head) * V, row * x_heads, channel, valid_before, channel_valid, V
+            )
+            d_key_decayed_before = _dot(x_before, tl.trans(d_S), DOT, PRECISION)
+            B_before = _load(
+                B_ptr + (token_before * B_heads + B_head) * K, row * B_heads, feature, valid_before, feature_valid, K
+            )
+            key_before = B_before * _softplus(dt_before[:, None] + dt_bias)
+            suffix_before = _tile_later_rows(log_decay_before, time)
+            decay_to_end_before = tl.exp(suffix_before)
+            key_decayed_before = key_before * decay_to_end_before[:, None]
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
         dt = tl.load(dt_ptr + token * dt_heads + dt_head + row * dt_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
@@ -957,6 +983,7 @@ def _chunk_backward_writes(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     dt_group: tl.constexpr,
@@ -991,9 +1018,32 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            dt_before = tl.load(
+                dt_ptr + token_before * dt_heads + dt_head + row * dt_heads, mask=valid_before, other=0.0
+            ).to(tl.float32)
+            log_decay_before = tl.where(
+                valid_before, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt_before + dt_bias), 0.0
+            )
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            x_before = _load(
+                x_ptr + (token_before * x_heads + x_head) * V, row * x_heads, channel, valid_before, channel_valid, V
+            )
+            d_key_decayed_before = _dot(x_before, tl.trans(d_S), DOT, PRECISION)
+            B_before = _load(
+                B_ptr + (token_before * B_heads + B_head) * K, row * B_heads, feature, valid_before, feature_valid, K
+            )
+            key_before = B_before * _softplus(dt_before[:, None] + dt_bias)
+            suffix_before = _tile_later_rows(log_decay_before, time)
+            decay_to_end_before = tl.exp(suffix_before)
+            key_decayed_before = key_before * decay_to_end_before[:, None]
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
         dt = tl.load(dt_ptr + token * dt_heads + dt_head + row * dt_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
@@ -1210,16 +1260,6 @@ def _step_forward(
 # What was compiled without spilling registers and within shared memory, by GPU, padded width and kernel: rows of a
 # chunk, the tile along the tiled axis, warps, stages. The first is the default. bfloat16, Triton 3.7.1.
 TILES = {
-    "sm_100": {
-        128: {
-            "_chunk_forward": ((32, 128, 8, 2),),
-            "_chunk_backward_query": ((16, 128, 8, 2),),
-            "_segment_ends": ((32, 128, 8, 2),),
-            "_segment_ends_backward": ((32, 128, 8, 2),),
-            "_chunk_backward_key": ((16, 128, 8, 2),),
-            "_chunk_backward_value": ((32, 128, 8, 1),),
-        }
-    },
     "sm_90": {
         64: {
             "_chunk_forward": ((64, 64, 8, 1),),
@@ -1238,15 +1278,7 @@ TILES = {
             "_chunk_backward_key": ((16, 128, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
         },
-        256: {
-            "_chunk_forward": ((16, 64, 8, 2),),
-            "_chunk_backward_query": ((16, 64, 8, 2),),
-            "_segment_ends": ((32, 64, 8, 2),),
-            "_segment_ends_backward": ((32, 64, 8, 2),),
-            "_chunk_backward_key": ((16, 16, 8, 2),),
-            "_chunk_backward_value": ((16, 64, 8, 2),),
-        },
-    },
+    }
 }
 
 
@@ -1329,6 +1361,16 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
+    def every(self, rows):
+        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
+        K, V = self.widths["m"], self.widths["v"]
+        return 2 if rows * (K + V) < K * V else 1
+
+    def stretch(self, kernel, axis):
+        """Tokens from one stored state to the next."""
+        rows = self.tiles(kernel, axis)[0]
+        return rows * self.every(rows)
+
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
@@ -1339,7 +1381,7 @@ class _Grid:
             return torch.empty_like(x)
         return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1350,6 +1392,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
+        if sparse:
+            constants["EVERY"] = self.every(rows)
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
@@ -1593,7 +1637,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
     d_C = grid.gradient(C)
-    S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
+    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1614,6 +1658,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
             scale,
             rows,
         ),
+        sparse=True,
         dt_group=_group(dt, H),
         C_group=_group(C, H),
         x_group=_group(x, H),
@@ -1669,6 +1714,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 scale,
                 rows,
             ),
+            sparse=True,
             dt_group=_group(dt, H),
             B_group=_group(B, H),
             x_group=_group(x, H),
@@ -1729,6 +1775,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 scale,
                 rows,
             ),
+            sparse=True,
             dt_group=_group(dt, H),
             B_group=_group(B, H),
             x_group=_group(x, H),

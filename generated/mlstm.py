@@ -754,6 +754,7 @@ def _chunk_backward_query(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     f_group: tl.constexpr,
@@ -787,9 +788,10 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
-        tl.store(z_edges_ptr + (slot * H + head) * K + feature, z, mask=feature_valid)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+            tl.store(z_edges_ptr + (slot * H + head) * K + feature, z, mask=feature_valid)
         maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_unit = _maximum(-maximum, -60.0)
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
@@ -977,6 +979,7 @@ def _chunk_backward_key(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     f_group: tl.constexpr,
@@ -1011,12 +1014,47 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid, other=0.0)
         d_chunk_decay = tl.sum(d_S * S) + tl.sum(
             d_z * z, 0
         )  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            start_before = start - CHUNK * H
+            f_before = tl.load(
+                f_ptr + token_before * f_heads + f_head + row * f_heads, mask=valid_before, other=0.0
+            ).to(tl.float32)
+            shift_before = tl.load(shift_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
+            log_decay_before = tl.where(valid_before, shift_before + _logsigmoid(f_before), 0.0)
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            i_before = tl.load(
+                i_ptr + token_before * i_heads + i_head + row * i_heads, mask=valid_before, other=0.0
+            ).to(tl.float32)
+            k_before = _load(
+                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
+            )
+            maximum_before = tl.load(maximum_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
+            key_before = tl.where(
+                valid_before[:, None] & feature_valid[None, :],
+                k_before
+                * tl.exp(_maximum(_minimum(i_before[:, None], 1000000000.0), -1000000000.0) - maximum_before[:, None]),
+                0.0,
+            )
+            suffix_before = _tile_later_rows(log_decay_before, time)
+            decay_to_end_before = tl.exp(suffix_before)
+            key_decayed_before = key_before * decay_to_end_before[:, None]
+            v_before = _load(
+                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
+            )
+            d_chunk_decay = (
+                d_chunk_decay * chunk_decay_before
+                + tl.sum(_dot(v_before, tl.trans(d_S), DOT, PRECISION) * key_decayed_before)
+                + tl.sum(d_z[None, :] * key_decayed_before)
+            )
         f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
@@ -1210,6 +1248,7 @@ def _chunk_backward_writes(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     f_group: tl.constexpr,
@@ -1244,12 +1283,47 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid, other=0.0)
         d_chunk_decay = tl.sum(d_S * S) + tl.sum(
             d_z * z, 0
         )  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            start_before = start - CHUNK * H
+            f_before = tl.load(
+                f_ptr + token_before * f_heads + f_head + row * f_heads, mask=valid_before, other=0.0
+            ).to(tl.float32)
+            shift_before = tl.load(shift_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
+            log_decay_before = tl.where(valid_before, shift_before + _logsigmoid(f_before), 0.0)
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            i_before = tl.load(
+                i_ptr + token_before * i_heads + i_head + row * i_heads, mask=valid_before, other=0.0
+            ).to(tl.float32)
+            k_before = _load(
+                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
+            )
+            maximum_before = tl.load(maximum_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
+            key_before = tl.where(
+                valid_before[:, None] & feature_valid[None, :],
+                k_before
+                * tl.exp(_maximum(_minimum(i_before[:, None], 1000000000.0), -1000000000.0) - maximum_before[:, None]),
+                0.0,
+            )
+            suffix_before = _tile_later_rows(log_decay_before, time)
+            decay_to_end_before = tl.exp(suffix_before)
+            key_decayed_before = key_before * decay_to_end_before[:, None]
+            v_before = _load(
+                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
+            )
+            d_chunk_decay = (
+                d_chunk_decay * chunk_decay_before
+                + tl.sum(_dot(v_before, tl.trans(d_S), DOT, PRECISION) * key_decayed_before)
+                + tl.sum(d_z[None, :] * key_decayed_before)
+            )
         f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
@@ -1589,6 +1663,16 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
+    def every(self, rows):
+        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
+        K, V = self.widths["m"], self.widths["v"]
+        return 2 if rows * (K + V) < K * V else 1
+
+    def stretch(self, kernel, axis):
+        """Tokens from one stored state to the next."""
+        rows = self.tiles(kernel, axis)[0]
+        return rows * self.every(rows)
+
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
@@ -1599,7 +1683,7 @@ class _Grid:
             return torch.empty_like(x)
         return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1610,6 +1694,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
+        if sparse:
+            constants["EVERY"] = self.every(rows)
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
@@ -1888,8 +1974,8 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
     d_q = grid.gradient(q)
-    S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
-    z_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *z_starts.shape[1:])
+    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
+    z_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *z_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1915,6 +2001,7 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
             scale,
             rows,
         ),
+        sparse=True,
         f_group=_group(f, H),
         q_group=_group(q, H),
         i_group=_group(i, H),
@@ -1982,6 +2069,7 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 scale,
                 rows,
             ),
+            sparse=True,
             f_group=_group(f, H),
             i_group=_group(i, H),
             k_group=_group(k, H),
@@ -2050,6 +2138,7 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 scale,
                 rows,
             ),
+            sparse=True,
             f_group=_group(f, H),
             i_group=_group(i, H),
             k_group=_group(k, H),

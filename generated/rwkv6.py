@@ -419,6 +419,8 @@ def _tile_siblings(row, HALF: tl.constexpr):
 @_helper
 def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly before each row."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     before = tl.gather(x, tl.broadcast_to(tl.maximum(row - 1, 0)[:, None], [C, WIDTH]), 0)
     before = tl.where((row % SIZE == 0)[:, None], 0.0, before)
     return tl.reshape(tl.cumsum(tl.reshape(before, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
@@ -427,6 +429,8 @@ def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constex
 @_helper
 def _tile_later(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly after each row; transposes `_tile_earlier`."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     after = tl.gather(x, tl.broadcast_to(tl.minimum(row + 1, C - 1)[:, None], [C, WIDTH]), 0)
     after = tl.where((row % SIZE == SIZE - 1)[:, None], 0.0, after)
     return tl.reshape(tl.cumsum(tl.reshape(after, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
@@ -601,6 +605,7 @@ def _chunk_backward_query(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -634,8 +639,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         r = _load(r_ptr + (token * r_heads + r_head) * K, row * r_heads, feature, valid, feature_valid, K)
@@ -655,8 +661,9 @@ def _chunk_backward_query(
         decay_to_end = tl.exp(suffix)
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
-        d_log_decay_pairs_2 = tl.zeros([CHUNK, BM], tl.float32)
-        d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        d_log_decay_pairs_2 = _tile_later(d_prefix, row, CHUNK, CHUNK, BM)
+        d_query = decay_to_row * d_query_decayed + u[None, :] * k * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             # from_middle[s,t,m] = Σ_{j<t, j∈B_s(t)} ℓ[j,m]
@@ -672,21 +679,11 @@ def _chunk_backward_query(
             d_decay_from_middle = query * d_query_weighted
             d_from_middle = decay_from_middle * d_decay_from_middle
             d_log_decay_pairs_2 += _tile_later(d_from_middle, row, 2**level, CHUNK, BM)
-            d_query_pairs += decay_from_middle * d_query_weighted
-        _store(
-            d_log_decay_part_ptr + start * K,
-            at,
-            feature,
-            valid,
-            feature_valid,
-            K,
-            _tile_later(d_prefix, row, CHUNK, CHUNK, BM) + d_log_decay_pairs_2,
-        )
-        d_query = decay_to_row * d_query_decayed + u[None, :] * k * d_self_score[:, None] + d_query_pairs
+            d_query += decay_from_middle * d_query_weighted
+        _store(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K, d_log_decay_pairs_2)
         d_r = scale * d_query
         _store(d_r_ptr + start * K, at, feature, valid, feature_valid, K, d_r)
         d_u_forward += tl.sum(k * query * d_self_score[:, None], 0)
-        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
     tl.store(d_u_forward_ptr + (segment * H + head) * K + feature, d_u_forward, mask=feature_valid)
 
 
@@ -775,6 +772,7 @@ def _chunk_backward_key(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -808,9 +806,31 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            w_before = _load(
+                w_ptr + (token_before * w_heads + w_head) * K, row * w_heads, feature, valid_before, feature_valid, K
+            )
+            log_decay_before = tl.where(
+                valid_before[:, None] & feature_valid[None, :], -tl.exp(_minimum(w_before, 80.0)), 0.0
+            )
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            v_before = _load(
+                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
+            )
+            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
+            decay_to_end_before = tl.exp(suffix_before)
+            k_before = _load(
+                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
+            )
+            key_decayed_before = k_before * decay_to_end_before
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
         w = _load(w_ptr + (token * w_heads + w_head) * K, row * w_heads, feature, valid, feature_valid, K)
         part_of_w = -tl.exp(_minimum(w, 80.0))
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], part_of_w, 0.0)
@@ -833,8 +853,10 @@ def _chunk_backward_key(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        d_log_decay_pairs = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_S = d_S * chunk_decay[:, None] + d_S_read
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
+        d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             to_middle = _tile_later(log_decay, row, 2**level, CHUNK, BM)  # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ[j,m]
@@ -850,15 +872,10 @@ def _chunk_backward_key(
             d_decay_to_middle = k * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
-            d_key_pairs += decay_to_middle * d_key_weighted
-        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
-        d_w = part_of_w * (
-            _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part
-        )
+            d_key += decay_to_middle * d_key_weighted
+        d_w = part_of_w * d_log_decay_pairs
         _store(d_w_ptr + start * K, at, feature, valid, feature_valid, K, d_w)
-        d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None] + d_key_pairs
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
-        d_S = d_S * chunk_decay[:, None] + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
@@ -978,6 +995,7 @@ def _chunk_backward_writes(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -1011,9 +1029,31 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            w_before = _load(
+                w_ptr + (token_before * w_heads + w_head) * K, row * w_heads, feature, valid_before, feature_valid, K
+            )
+            log_decay_before = tl.where(
+                valid_before[:, None] & feature_valid[None, :], -tl.exp(_minimum(w_before, 80.0)), 0.0
+            )
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            v_before = _load(
+                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
+            )
+            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
+            decay_to_end_before = tl.exp(suffix_before)
+            k_before = _load(
+                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
+            )
+            key_decayed_before = k_before * decay_to_end_before
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
         w = _load(w_ptr + (token * w_heads + w_head) * K, row * w_heads, feature, valid, feature_valid, K)
         part_of_w = -tl.exp(_minimum(w, 80.0))
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], part_of_w, 0.0)
@@ -1038,8 +1078,9 @@ def _chunk_backward_writes(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
-        d_log_decay_pairs = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
+        d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
+        d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
@@ -1061,14 +1102,10 @@ def _chunk_backward_writes(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
-            d_key_pairs += decay_to_middle * d_key_weighted
+            d_key += decay_to_middle * d_key_weighted
             scores_all += scores
-        d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
-        d_w = part_of_w * (
-            _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_pairs + d_log_decay_part
-        )
+        d_w = part_of_w * d_log_decay_pairs
         _store(d_w_ptr + start * K, at, feature, valid, feature_valid, K, d_w)
-        d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None] + d_key_pairs
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
         d_value = (
@@ -1238,7 +1275,20 @@ def _step_forward(
 # Launches.
 
 
-TILES = {}  # no tiles are known to fit: every kernel takes those that fit almost everywhere
+# What was compiled without spilling registers and within shared memory, by GPU, padded width and kernel: rows of a
+# chunk, the tile along the tiled axis, warps, stages. The first is the default. bfloat16, Triton 3.7.1.
+TILES = {
+    "sm_90": {
+        128: {
+            "_chunk_forward": ((16, 128, 8, 2),),
+            "_chunk_backward_query": ((16, 64, 8, 2),),
+            "_segment_ends": ((32, 128, 8, 2),),
+            "_segment_ends_backward": ((32, 128, 8, 2),),
+            "_chunk_backward_key": ((16, 64, 8, 2),),
+            "_chunk_backward_value": ((16, 128, 8, 2),),
+        }
+    }
+}
 
 
 def _choices(width, exact):
@@ -1320,6 +1370,16 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
+    def every(self, rows):
+        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
+        K, V = self.widths["m"], self.widths["v"]
+        return 2 if rows * (K + V) < K * V else 1
+
+    def stretch(self, kernel, axis):
+        """Tokens from one stored state to the next."""
+        rows = self.tiles(kernel, axis)[0]
+        return rows * self.every(rows)
+
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
@@ -1330,7 +1390,7 @@ class _Grid:
             return torch.empty_like(x)
         return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1341,6 +1401,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
+        if sparse:
+            constants["EVERY"] = self.every(rows)
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
@@ -1578,7 +1640,7 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
     d_log_decay_part = S.new_empty(batch, T, H, K)
     d_u_forward = S.new_empty(segments, H, K)
     d_r = grid.gradient(r)
-    S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
+    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1597,6 +1659,7 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
         ),
         (scale,),
         levels=True,
+        sparse=True,
         w_group=_group(w, H),
         r_group=_group(r, H),
         v_group=_group(v, H),
@@ -1646,6 +1709,7 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            sparse=True,
             w_group=_group(w, H),
             k_group=_group(k, H),
             v_group=_group(v, H),
@@ -1700,6 +1764,7 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
             ),
             (scale,),
             levels=True,
+            sparse=True,
             w_group=_group(w, H),
             k_group=_group(k, H),
             v_group=_group(v, H),

@@ -761,6 +761,7 @@ def _chunk_backward_query(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -787,8 +788,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
@@ -810,8 +812,9 @@ def _chunk_backward_query(
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
+        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
         sum_of_rows_through = tl.zeros([CHUNK, BM], tl.float32)
-        d_query_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             rows_through = (row % 2**level + 1).to(tl.float32)  # rows_through[s,t] = #{j≤t,j∈B_s(t)}
@@ -828,11 +831,9 @@ def _chunk_backward_query(
             d_decay_from_middle = query * d_query_weighted
             d_from_middle = decay_from_middle * d_decay_from_middle
             sum_of_rows_through += rows_through[:, None] * d_from_middle
-            d_query_pairs += decay_from_middle * d_query_weighted
-        d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None] + d_query_pairs
+            d_query += decay_from_middle * d_query_weighted
         _store(d_query_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_query)
         d_log_decay_forward += tl.sum(rows_through_2[:, None] * d_prefix, 0) + tl.sum(sum_of_rows_through, 0)
-        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
     tl.store(d_log_decay_forward_ptr + (segment * H + head) * K + feature, d_log_decay_forward, mask=feature_valid)
 
 
@@ -915,6 +916,7 @@ def _chunk_backward_key(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -942,9 +944,27 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            start_before = start - CHUNK * H
+            rows_here_before = tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)
+            rows_total_before = rows_here_before.to(tl.float32)
+            total_before = log_decay * rows_total_before
+            chunk_decay_before = tl.exp(total_before)
+            x_before = _load(x_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+            d_key_decayed_before = _dot(x_before, tl.trans(d_S), DOT, PRECISION)
+            key_features_before = _load(
+                key_features_ptr + start_before * K, at, feature, valid_before, feature_valid, K
+            )
+            key_before = tl.where(valid_before[:, None] & feature_valid[None, :], key_features_before, 0.0)
+            rows_later_2_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
+            suffix_before = log_decay[None, :] * rows_later_2_before[:, None]
+            decay_to_end_before = tl.exp(suffix_before)
+            key_decayed_before = key_before * decay_to_end_before
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -968,8 +988,9 @@ def _chunk_backward_key(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S = d_S * chunk_decay[:, None] + d_S_read
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
             rows_later = (2**level - 1 - row % 2**level).to(tl.float32)  # rows_later[s,t] = #{j>t,j∈B_s(t)}
@@ -986,13 +1007,11 @@ def _chunk_backward_key(
             d_decay_to_middle = key * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             sum_of_rows_later += rows_later[:, None] * d_to_middle
-            d_key_pairs += decay_to_middle * d_key_weighted
-        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
+            d_key += decay_to_middle * d_key_weighted
         _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         d_log_decay_reverse += (
             tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)
         )
-        d_S = d_S * chunk_decay[:, None] + d_S_read
     tl.store(d_log_decay_reverse_ptr + (segment * H + head) * K + feature, d_log_decay_reverse, mask=feature_valid)
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -1110,6 +1129,7 @@ def _chunk_backward_writes(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     LEVELS: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -1138,9 +1158,27 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            start_before = start - CHUNK * H
+            rows_here_before = tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)
+            rows_total_before = rows_here_before.to(tl.float32)
+            total_before = log_decay * rows_total_before
+            chunk_decay_before = tl.exp(total_before)
+            x_before = _load(x_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+            d_key_decayed_before = _dot(x_before, tl.trans(d_S), DOT, PRECISION)
+            key_features_before = _load(
+                key_features_ptr + start_before * K, at, feature, valid_before, feature_valid, K
+            )
+            key_before = tl.where(valid_before[:, None] & feature_valid[None, :], key_features_before, 0.0)
+            rows_later_2_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
+            suffix_before = log_decay[None, :] * rows_later_2_before[:, None]
+            decay_to_end_before = tl.exp(suffix_before)
+            key_decayed_before = key_before * decay_to_end_before
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
@@ -1167,7 +1205,7 @@ def _chunk_backward_writes(
         query_decayed = query * decay_to_row
         d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
-        d_key_pairs = tl.zeros([CHUNK, BM], tl.float32)
+        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
@@ -1190,9 +1228,8 @@ def _chunk_backward_writes(
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             sum_of_rows_later += rows_later[:, None] * d_to_middle
-            d_key_pairs += decay_to_middle * d_key_weighted
+            d_key += decay_to_middle * d_key_weighted
             scores_all += scores
-        d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None] + d_key_pairs
         _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + self_score[t] d_o[t,c] + Σ_j d_o[j,c] scores_all[j,t]
         d_value = (
@@ -1429,11 +1466,21 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
+    def every(self, rows):
+        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
+        K, V = self.widths["m"], self.widths["v"]
+        return 2 if rows * (K + V) < K * V else 1
+
+    def stretch(self, kernel, axis):
+        """Tokens from one stored state to the next."""
+        rows = self.tiles(kernel, axis)[0]
+        return rows * self.every(rows)
+
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1444,6 +1491,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
+        if sparse:
+            constants["EVERY"] = self.every(rows)
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
@@ -1724,7 +1773,7 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
 
     d_log_decay_forward = S.new_empty(segments, H, M)
     d_query_features_rows = S.new_empty(batch, T, H, M)
-    S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
+    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1741,6 +1790,7 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
         ),
         (),
         levels=True,
+        sparse=True,
         **products,
     )
 
@@ -1782,6 +1832,7 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
             ),
             (),
             levels=True,
+            sparse=True,
             ENDS=not grid.split,
             **products,
         )
@@ -1828,6 +1879,7 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
             ),
             (),
             levels=True,
+            sparse=True,
             ENDS=not grid.split,
             **products,
         )

@@ -549,6 +549,7 @@ def _chunk_backward_query(
     BM: tl.constexpr,
     BV: tl.constexpr,
     TILES: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     g_group: tl.constexpr,
@@ -579,8 +580,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
-        _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        if chunk % EVERY == 0:
+            _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
@@ -701,6 +703,7 @@ def _chunk_backward_key(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     g_group: tl.constexpr,
@@ -732,9 +735,29 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            g_before = tl.load(
+                g_ptr + token_before * g_heads + g_head + row * g_heads, mask=valid_before, other=0.0
+            ).to(tl.float32)
+            log_decay_before = tl.where(valid_before, _logsigmoid(g_before), 0.0)
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            v_before = _load(
+                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
+            )
+            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            suffix_before = _tile_later_rows(log_decay_before, time)
+            decay_to_end_before = tl.exp(suffix_before)
+            k_before = _load(
+                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
+            )
+            key_decayed_before = k_before * decay_to_end_before[:, None]
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
         g = tl.load(g_ptr + token * g_heads + g_head + row * g_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
@@ -873,6 +896,7 @@ def _chunk_backward_writes(
     BV: tl.constexpr,
     TILES: tl.constexpr,
     ENDS: tl.constexpr,
+    EVERY: tl.constexpr,
     DOT: tl.constexpr,
     PRECISION: tl.constexpr,
     g_group: tl.constexpr,
@@ -904,9 +928,29 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // CHUNK + segment + chunk
+        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
+            valid_before = time - CHUNK < length
+            token_before = token - CHUNK
+            g_before = tl.load(
+                g_ptr + token_before * g_heads + g_head + row * g_heads, mask=valid_before, other=0.0
+            ).to(tl.float32)
+            log_decay_before = tl.where(valid_before, _logsigmoid(g_before), 0.0)
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
+            v_before = _load(
+                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
+            )
+            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            suffix_before = _tile_later_rows(log_decay_before, time)
+            decay_to_end_before = tl.exp(suffix_before)
+            k_before = _load(
+                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
+            )
+            key_decayed_before = k_before * decay_to_end_before[:, None]
+            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
         g = tl.load(g_ptr + token * g_heads + g_head + row * g_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, _logsigmoid(g), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
@@ -1101,24 +1145,6 @@ def _step_forward(
 # What was compiled without spilling registers and within shared memory, by GPU, padded width and kernel: rows of a
 # chunk, the tile along the tiled axis, warps, stages. The first is the default. bfloat16, Triton 3.7.1.
 TILES = {
-    "sm_100": {
-        64: {
-            "_chunk_forward": ((64, 64, 8, 2),),
-            "_chunk_backward_query": ((64, 64, 8, 2),),
-            "_segment_ends": ((64, 64, 8, 2),),
-            "_segment_ends_backward": ((64, 64, 8, 2),),
-            "_chunk_backward_key": ((64, 64, 8, 1),),
-            "_chunk_backward_value": ((64, 64, 8, 2),),
-        },
-        128: {
-            "_chunk_forward": ((32, 128, 8, 2),),
-            "_chunk_backward_query": ((16, 128, 8, 2),),
-            "_segment_ends": ((32, 128, 8, 2),),
-            "_segment_ends_backward": ((32, 128, 8, 2),),
-            "_chunk_backward_key": ((16, 128, 8, 2),),
-            "_chunk_backward_value": ((32, 128, 8, 1),),
-        },
-    },
     "sm_90": {
         64: {
             "_chunk_forward": ((64, 64, 8, 1),),
@@ -1131,21 +1157,13 @@ TILES = {
         },
         128: {
             "_chunk_forward": ((32, 128, 8, 2),),
-            "_chunk_backward_query": ((32, 64, 8, 2),),
+            "_chunk_backward_query": ((32, 128, 8, 2),),
             "_segment_ends": ((32, 128, 8, 2),),
             "_segment_ends_backward": ((32, 128, 8, 2),),
             "_chunk_backward_key": ((32, 128, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
         },
-        256: {
-            "_chunk_forward": ((16, 64, 8, 2),),
-            "_chunk_backward_query": ((16, 64, 8, 2),),
-            "_segment_ends": ((32, 64, 8, 2),),
-            "_segment_ends_backward": ((32, 64, 8, 2),),
-            "_chunk_backward_key": ((16, 32, 8, 1),),
-            "_chunk_backward_value": ((16, 64, 8, 2),),
-        },
-    },
+    }
 }
 
 
@@ -1228,6 +1246,16 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
+    def every(self, rows):
+        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
+        K, V = self.widths["m"], self.widths["v"]
+        return 2 if rows * (K + V) < K * V else 1
+
+    def stretch(self, kernel, axis):
+        """Tokens from one stored state to the next."""
+        rows = self.tiles(kernel, axis)[0]
+        return rows * self.every(rows)
+
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
@@ -1238,7 +1266,7 @@ class _Grid:
             return torch.empty_like(x)
         return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1249,6 +1277,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
+        if sparse:
+            constants["EVERY"] = self.every(rows)
         with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
             kernel[(programs,)](
                 *pointers,
@@ -1467,7 +1497,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
     d_q = grid.gradient(q)
-    S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
+    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1486,6 +1516,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             scale,
             rows,
         ),
+        sparse=True,
         g_group=_group(g, H),
         q_group=_group(q, H),
         v_group=_group(v, H),
@@ -1535,6 +1566,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 scale,
                 rows,
             ),
+            sparse=True,
             g_group=_group(g, H),
             k_group=_group(k, H),
             v_group=_group(v, H),
@@ -1587,6 +1619,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 scale,
                 rows,
             ),
+            sparse=True,
             g_group=_group(g, H),
             k_group=_group(k, H),
             v_group=_group(v, H),

@@ -73,6 +73,7 @@ def chunk_context(
     epilogue, late = epilogue_lines(plan, home, grouped)
     return {
         "kernels": kernels,
+        "sparse": any(k.sparse for k in plan.kernels),
         "hand_over": None if total else _hand_over(plan),
         **_costs(plan),
         **_known(plan),

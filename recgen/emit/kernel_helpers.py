@@ -66,6 +66,8 @@ def _tile_around(x, row):
     "_tile_earlier": '''
 def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly before each row."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     before = tl.gather(x, tl.broadcast_to(tl.maximum(row - 1, 0)[:, None], [C, WIDTH]), 0)
     before = tl.where((row % SIZE == 0)[:, None], 0.0, before)
     return tl.reshape(tl.cumsum(tl.reshape(before, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
@@ -73,9 +75,25 @@ def _tile_earlier(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constex
     "_tile_later": '''
 def _tile_later(x, row, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
     """The sum over the rows of the same block of SIZE rows strictly after each row; transposes `_tile_earlier`."""
+    if SIZE == 1:
+        return tl.zeros([C, WIDTH], tl.float32)
     after = tl.gather(x, tl.broadcast_to(tl.minimum(row + 1, C - 1)[:, None], [C, WIDTH]), 0)
     after = tl.where((row % SIZE == SIZE - 1)[:, None], 0.0, after)
     return tl.reshape(tl.cumsum(tl.reshape(after, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
+''',
+    "_tile_through": '''
+def _tile_through(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows up to each row, which is included."""
+    if SIZE == 1:
+        return x
+    return tl.reshape(tl.cumsum(tl.reshape(x, [C // SIZE, SIZE, WIDTH]), 1), [C, WIDTH])
+''',
+    "_tile_onward": '''
+def _tile_onward(x, SIZE: tl.constexpr, C: tl.constexpr, WIDTH: tl.constexpr):
+    """The sum over the rows of the same block of SIZE rows from each row on; transposes `_tile_through`."""
+    if SIZE == 1:
+        return x
+    return tl.reshape(tl.cumsum(tl.reshape(x, [C // SIZE, SIZE, WIDTH]), 1, reverse=True), [C, WIDTH])
 ''',
 }
 

@@ -64,6 +64,7 @@ class KernelContext:
     totals: bool = False
     counts: bool = False
     addressed: bool = True
+    sparse: bool = False
 
 
 def kernel_contexts(
@@ -107,13 +108,13 @@ def _context(text: KernelText) -> KernelContext:
     k = text.kernel
     body = "\n".join((*text.before, *text.inside, *text.after))
     constants = ["K", "V", "CHUNK", "BM", "BV", "TILES"] + ["ENDS"] * bool(text.ends)
-    constants += ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * ("_dot(" in body)
+    constants += ["EVERY"] * k.sparse + ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * ("_dot(" in body)
     constants += [f"{n}_group" for n in text.grouped]
     arguments = [*text.pointers, "cuts_ptr", *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
     before = [*place_lines(text.grouped), *text.before]
     return KernelContext(
         k.name, k.purpose, k.tile, k.reverse, arguments, before, text.inside, text.after, text.edges,
-        ends=text.ends, totals=bool(k.totals), counts=text.counts,
+        ends=text.ends, totals=bool(k.totals), counts=text.counts, sparse=k.sparse,
         addressed=any(re.search(r"\bstart\b", line) for line in text.inside),
     )
 
@@ -122,15 +123,16 @@ def _launch(text: KernelText, value: str, state: str, features: str, grouped: Se
     kernel = text.kernel
     buffers = [f"{s.name} = {_buffer(s, kernel, value, state, features, grouped)}" for s in kernel.stores]
     sizes, own = {"m": features, "v": "V"}, f"grid.tiles('{kernel.name}', '{kernel.tile}')"
+    stretch = f"grid.stretch('{kernel.name}', '{kernel.tile}')" if kernel.sparse else f"{own}[0]"
     buffers += [
-        f"{n.op.name}_edges = {state}.new_empty(rows // {own}[0] + segments, *{n.op.name}_starts.shape[1:])"
+        f"{n.op.name}_edges = {state}.new_empty(rows // {stretch} + segments, *{n.op.name}_starts.shape[1:])"
         for n in kernel.stores_edges
     ]
     for c in kernel.sums:
         shape = ", ".join(["segments", "H", *(sizes[a] for a in c.axes)])
         buffers.append(f"{c.start.op.name}_parts = {state}.new_empty({shape})")
     body = "\n".join((*text.before, *text.inside, *text.after))
-    constants = ", levels=True" * text.levels
+    constants = ", levels=True" * text.levels + ", sparse=True" * kernel.sparse
     constants += group_constants(text.grouped)
     constants += ", ENDS=not grid.split" * bool(text.ends) + ", **products" * ("_dot(" in body)
     scalars = [host_value(s) for s in _scalars(text)[:-1]]

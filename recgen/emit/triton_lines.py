@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from recgen.algebra.operations import Leaf, Mask, Rows, Unrows
+from recgen.algebra.operations import Add, Leaf, Mask, Rows, Unrows
 from recgen.algebra.program import Carry, Node, topological
 from recgen.algebra.scan import log_decay_of
 from recgen.plan.kernels import Kernel, Store
-from recgen.plan.order import Compute, statements
+from recgen.plan.order import Compute, Statement, statements
 
 from .groups import head_row
 from .naming import Names, operand, renamed
@@ -88,6 +89,27 @@ def sizes_as_numbers(nodes: Iterable[Node]) -> dict[Node, str]:
     return {n: f"float_{n.op.name}" for n in nodes if is_scalar(n) and n.op.name in ("H", "K", "V")}
 
 
+def _rows_before(kernel: Kernel, name: str, grouped: Sequence[str]) -> tuple[list[str], KernelText]:
+    """The lines that advance the only sum of the kernel, `name`, by the chunk before; and what they read."""
+    given = tuple(replace(c, decay=None, write=c.start) for c in kernel.carries)
+    alone = replace(kernel, carries=given, stores=(), stores_edges=(), catch_up=())
+    writer = _Writer(alone, lambda statement, node, names: [statement], grouped)
+    writer.statements()
+    writer.advance(kernel.sums[0], name)
+    own = {writer.names[n] for n in writer.nodes if n in writer.names and n.level != "head" and n not in kernel.starts}
+    shifted = re.compile(rf"\b({'|'.join(sorted({*own, 'valid', 'token', 'start', 'rows_here'}))})\b")
+    lines = [shifted.sub(r"\1_before", line) for line in writer.out.inside]
+    where = {
+        "valid": "time - CHUNK < length",
+        "token": "token - CHUNK",
+        "start": "start - CHUNK * H",
+        "rows_here": "tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)",
+    }
+    text = "\n".join(lines)
+    rows = [f"{name}_before = {value}" for name, value in where.items() if f"{name}_before" in text]
+    return [*rows, *lines], writer.out
+
+
 class _Writer:
     def __init__(self, kernel: Kernel, note: Note, grouped: Sequence[str]) -> None:
         self.kernel = kernel
@@ -101,6 +123,7 @@ class _Writer:
         self.loads: dict[Node, str] = {}  # what no statement has needed yet
         self.computed: set[Node] = set()
         self.waiting = [s for s in kernel.stores if not s.over_time]
+        self.ahead: list[Carry] = []  # carried values that were advanced before the rest was computed
 
     def write(self) -> KernelText:
         k, out = self.kernel, self.out
@@ -115,8 +138,8 @@ class _Writer:
         for s in accumulated:
             out.inside.append(f"{s.name} += {self.text.value(s.node)}")
         for c in (*k.carries, *k.sums):
-            self._load_for([c.write, c.decay] if c.decay is not None else [c.write])
-            out.inside.append(f"{c.start.op.name} = {self._advanced(c)}")
+            if c not in self.ahead:
+                self.advance(c, c.start.op.name)
         out.counts = any("rows_here" in line for line in out.inside)
         for c in k.sums:
             self._store_state(f"{c.start.op.name}_parts_ptr", c.start, "segment", out.after, c.start.op.name)
@@ -128,6 +151,10 @@ class _Writer:
             self._finish_alone()
         out.helpers |= self.text.helpers
         return out
+
+    def statements(self) -> None:
+        """What is computed inside the loop, without what is around it."""
+        self._statements(self._find_loads())
 
     def _find_loads(self) -> set[Node]:
         """Head values and scalars are loaded before the loop; rows and edges inside it, once something needs them."""
@@ -161,7 +188,7 @@ class _Writer:
         axis = "".join(a for a in tile_axes(n) if a != "t")
         start, at = "start", "at"
         if isinstance(n.op, Leaf) and n.op.name in self.grouped:
-            self.out.grouped.append(n.op.name)
+            self.out.grouped += [n.op.name] if n.op.name not in self.out.grouped else []
             start, at = head_row("token", n.op.name), f"row * {n.op.name}_heads"
         if not axis:
             start = start.strip("()")
@@ -239,9 +266,13 @@ class _Writer:
             self.out.before.append(f"{c.start.op.name} = {_zeros(c.axes)}")
 
     def _store_edges(self) -> None:
+        lines: list[str] = []
         for n in self.kernel.stores_edges:
             self.out.edges = True
-            self._store_state(f"{n.op.name}_edges_ptr", n, "slot", self.out.inside, n.op.name)
+            self._store_state(f"{n.op.name}_edges_ptr", n, "slot", lines, n.op.name)
+        if self.kernel.sparse and lines:
+            lines = ["if chunk % EVERY == 0:", *(f"    {line}" for line in lines)]
+        self.out.inside += lines
 
     def _load_for(self, nodes: Iterable[Node]) -> None:
         """Loads that the nodes need and no earlier statement did: the later a tile is loaded, the less is held."""
@@ -253,18 +284,22 @@ class _Writer:
         """Every value after what it needs, and every result stored as soon as it is there."""
         out = self.out
         self._store_what_is_ready(known)
-        for s in statements(self.kernel.roots(), known):
+        todo = statements(self.kernel.roots(), known)
+        for n, s in enumerate(todo):
             if isinstance(s, Compute):
                 if s.node in self.names and s.node.level != "head":
                     self._load_for([s.node])
                     self._assign(s.node, "")
+                    self._catch_up(s.node)
                     self.computed.add(s.node)
                     self._store_what_is_ready(known)
                 continue
             out.levels = True
+            self._advance_ahead(todo[n:], known)
             self._load_for([*s.body, *s.sums])
             for total in s.sums:
-                out.inside.append(f"{self.names[total]} = {_zeros(tile_axes(total))}")
+                begin = self._begin(total, known)
+                out.inside.append(f"{self.names[total]} = {begin}")
             out.inside.append("for level in tl.static_range(LEVELS):")
             if any(isinstance(n.op, Mask) for n in s.body):
                 out.helpers.add("_tile_siblings")
@@ -275,6 +310,43 @@ class _Writer:
                 out.inside.append(f"    {self.names[total]} += {self.text.use(total.args[0])}")
             self.computed |= set(s.sums)
             self._store_what_is_ready(known)
+
+    def _advance_ahead(self, todo: list[Statement], known: set[Node]) -> None:
+        """Advance what nothing needs any more, so that less is held through a loop over levels."""
+        have = known | self.computed
+        rest = {n for s in todo for n in ((s.node,) if isinstance(s, Compute) else (*s.body, *s.sums))}
+        for c in self.kernel.carries:
+            below = topological([n for n in (c.decay, c.write) if n is not None], have)
+            others = [d.write for d in self.kernel.carries if d is not c and d not in self.ahead]
+            used = topological([*rest, *others, *(s.node for s in self.waiting)], have)
+            if c not in self.ahead and not rest & set(below) and c.start not in used:
+                self.ahead.append(c)
+                self.advance(c, c.start.op.name)
+
+    def _begin(self, total: Node, known: set[Node]) -> str:
+        """What a sum over levels is added to: the other terms of the only sum that it is part of, or zero."""
+        users = [n for n in self.nodes if total in n.args]
+        if len(users) == 1 and isinstance(users[0].op, Add) and users[0].axes == total.axes:
+            others = [a for a in users[0].args if a is not total]
+            have = known | self.computed
+            ready = all(a in have or a not in self.names for a in topological(others, have))
+            if ready and any(a.axes == total.axes for a in others):
+                self._load_for(others)
+                if users[0] in self.names:
+                    self.names.set({total: self.names[users[0]]})
+                self.text.summed[users[0]] = self.names[total]
+                return self.text.sum(others, total)
+        return _zeros(tile_axes(total))
+
+    def _catch_up(self, node: Node) -> None:
+        """Where the state is that of the chunk before: what a sum over it becomes by that chunk's rows."""
+        for c in (c for c in self.kernel.catch_up if c.start is node):
+            out, name = self.out, self.names[node]
+            lines, read = _rows_before(replace(self.kernel, sums=(c,)), name, self.grouped)
+            out.pointers += [p for p in read.pointers if p not in out.pointers]
+            out.grouped += [n for n in read.grouped if n not in out.grouped]
+            out.inside.append("if chunk % EVERY == 1:  # the state is that at the start of the chunk before")
+            out.inside += [f"    {line}" for line in lines]
 
     def _store_what_is_ready(self, known: set[Node]) -> None:
         for s in list(self.waiting):
@@ -316,10 +388,11 @@ class _Writer:
         else:
             self.out.after.append(f"tl.store({at} + tl.arange(0, 1), {s.name})")
 
-    def _advanced(self, c: Carry) -> str:
-        name = c.start.op.name
-        write = self.text.use(c.write)
-        if c.decay is None:
-            return f"{name} + {write}"
-        decay = broadcast(self.text.use(c.decay), tile_axes(c.decay), list(c.start.axes))
-        return f"{name} * {operand(decay)} + {write}"
+    def advance(self, c: Carry, name: str) -> None:
+        """The line by which a carried value of this name becomes that of the next chunk."""
+        self._load_for([c.write, c.decay] if c.decay is not None else [c.write])
+        kept = name
+        if c.decay is not None:
+            decay = broadcast(self.text.use(c.decay), tile_axes(c.decay), list(c.start.axes))
+            kept = f"{name} * {operand(decay)}"
+        self.out.inside.append(f"{name} = {kept} + {self.text.use(c.write)}")

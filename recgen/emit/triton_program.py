@@ -7,6 +7,7 @@ the names that the kernel template defines: `row`, `time`, `rows_here`, `valid`,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import singledispatchmethod
 
 import sympy
@@ -73,6 +74,7 @@ class TritonText:
         self.names = names
         self.hidden = hidden
         self.helpers: set[str] = set()
+        self.summed: dict[Node, str] = {}  # sums that a loop has accumulated as a whole
 
     def use(self, node: Node) -> str:
         """A node as an operand: its variable, or its expression."""
@@ -80,7 +82,7 @@ class TritonText:
 
     def value(self, node: Node) -> str:
         """The expression that computes a node."""
-        return self._text(node.op, node)
+        return self.summed[node] if node in self.summed else self._text(node.op, node)
 
     def _aligned(self, node: Node, like: Node) -> str:
         return broadcast(self.use(node), tile_axes(node, self.hidden), tile_axes(like, self.hidden))
@@ -100,7 +102,25 @@ class TritonText:
 
     @_text.register
     def _(self, op: Add, node: Node) -> str:
-        return " + ".join(self._aligned(a, node) for a in node.args)
+        return self.sum(node.args, node)
+
+    def sum(self, terms: Iterable[Node], like: Node) -> str:
+        """The sum of terms. A row and the rows of its block before or after it are one sum, which includes the row."""
+        terms = list(terms)
+        beside = {a.args[0]: a for a in terms if self._joins(a, terms)}
+        texts = [self._inclusive(beside[a]) if a in beside else self._aligned(a, like)
+                 for a in terms if a not in beside.values()]
+        return " + ".join(texts)
+
+    def _joins(self, node: Node, terms: list[Node]) -> bool:
+        rows = isinstance(node.op, Segment) and len(tile_axes(node, self.hidden)) == 2
+        return rows and node not in self.names and node.args[0] in terms
+
+    def _inclusive(self, node: Node) -> str:
+        name = {"earlier": "_tile_through", "later": "_tile_onward"}[node.op.kind]
+        self.helpers.add(name)
+        size = "2**level" if node.op.block == "level" else "CHUNK"
+        return f"{name}({self.use(node.args[0])}, {size}, CHUNK, {EXTENT[tile_axes(node, self.hidden)[1]]})"
 
     @_text.register
     def _(self, op: Rows, node: Node) -> str:

@@ -13,9 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from recgen.algebra.features import is_elementwise
-from recgen.algebra.operations import Accumulate, Add, Contract, Rows, Unrows
+from recgen.algebra.graph import Graph
+from recgen.algebra.operations import Accumulate, Add, Contract, Reduce, Rows, Unrows
 from recgen.algebra.program import Carry, Node, Program, topological
 
+from .edges import sparse
 from .kernels import Epilogue, Kernel, Store
 from .tiling import NotTileable, partial_values
 
@@ -85,10 +87,10 @@ def whole(backward: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
         parts = [k for k in backward if k.reverse == way]
         if len(parts) < 2:
             continue
-        fields = ("carries", "stores", "kept", "edges", "stores_edges")
+        fields = ("carries", "stores", "kept", "edges", "stores_edges", "catch_up")
         merged = {f: _union(getattr(k, f) for k in parts) for f in fields}
-        ends = any(k.stores_ends for k in parts)
-        found.append(Kernel(name, purpose, parts[0].tile, way, **merged, stores_ends=ends, whole=True))
+        merged |= {f: any(getattr(k, f) for k in parts) for f in ("stores_ends", "sparse")}
+        found.append(Kernel(name, purpose, parts[0].tile, way, **merged, whole=True))
     return tuple(found)
 
 
@@ -183,8 +185,9 @@ def _slices(
         whole = all(not (set(p) & partial_values(p, b.tile, kept)) for p in parts.values()) and b.node.level == "token"
         loaded: list[Node] = []
         for direction in sorted(parts):
-            terms = g.add(*parts[direction], *loaded)
-            piece = g.unrows(terms) if b.node.level == "token" else g.add(*parts[direction])
+            own = _in_one_loop(g, parts[direction], b.name)
+            terms = g.add(*own, *loaded)
+            piece = g.unrows(terms) if b.node.level == "token" else g.add(*own)
             last = direction == max(parts)
             if whole and last:
                 totals[b.node], home[b.node] = piece, (direction, b.tile)
@@ -214,6 +217,15 @@ def _slices(
     return _kernels(program, adjoint, stores, kept), Epilogue({n: tuple(s) for n, s in sums.items()}, late)
 
 
+def _in_one_loop(g: Graph, terms: tuple[Node, ...], name: str) -> tuple[Node, ...]:
+    """The terms, those that are sums over the levels of the pair tree as one such sum."""
+    sums = [t for t in terms if isinstance(t.op, Reduce) and t.op.over == "s"]
+    if len(sums) < 2:
+        return terms
+    inside = g.add(*(t.args[0] for t in sums))
+    return (*(t for t in terms if t not in sums), g.reduce(inside, "s", name=f"{name}_levels"))
+
+
 def _kernels(
     program: Program, adjoint: Program, stores: dict[tuple[bool, str], list[Store]], kept: tuple[Node, ...]
 ) -> tuple[Kernel, ...]:
@@ -231,9 +243,10 @@ def _kernels(
         kernels.append(replace(kernel, kept=tuple(n for n in kept if n in used), edges=edges))
         first_reverse = first_reverse and not direction
     edges = tuple(dict.fromkeys(e for k in kernels for e in k.edges))
-    return tuple(
-        _with_edges(k, [states[e] for e in edges], states) if i == 0 and edges else k for i, k in enumerate(kernels)
-    )
+    if not edges:
+        return tuple(kernels)
+    kernels[0] = _with_edges(kernels[0], [states[e] for e in edges], states)
+    return sparse(program.graph, kernels, states, kept)
 
 
 def _needed(roots: list[Node], carries: tuple[Carry, ...], kept: tuple[Node, ...], always: bool) -> tuple[Carry, ...]:

@@ -36,8 +36,9 @@ class Store:
 class Kernel:
     """One launch.
 
-    `edges` are carried values of the other direction, read per chunk from where `stores_edges` left them. `totals` are
-    sums over the sequence, which it reads, and `sums` are carried values of which it stores what its segment adds. One
+    `edges` are carried values of the other direction, read per chunk from where `stores_edges` left them. Where these
+    are `sparse`, some chunks have none, and `catch_up` says how sums over the one before follow. `totals` are sums over
+    the sequence, which it reads, and `sums` are carried values of which it stores what its segment adds. One
     that runs `alone` starts its carried values from nothing, and stores where they end and the sum of their log-decay.
     One that is `whole` is launched only where one tile has the whole state.
     """
@@ -51,6 +52,8 @@ class Kernel:
     kept: tuple[Node, ...] = ()
     edges: tuple[Node, ...] = ()
     stores_edges: tuple[Node, ...] = ()
+    sparse: bool = False
+    catch_up: tuple[Carry, ...] = ()
     stores_ends: bool = True
     totals: tuple[Node, ...] = ()
     sums: tuple[Carry, ...] = ()
@@ -61,6 +64,11 @@ class Kernel:
     def given(self) -> tuple[Node, ...]:
         """Token values that no tile can compute: torch does, before the launch."""
         return tuple(n for n in self.kept if n.level == "token")
+
+    @property
+    def starts(self) -> set[Node]:
+        """The carried values at the start of the chunk."""
+        return {c.start for c in self.carries}
 
     def roots(self) -> tuple[Node, ...]:
         ends = [n for c in (*self.carries, *self.sums) for n in (c.decay, c.write) if n is not None]

@@ -49,6 +49,7 @@ def _kernel(kernel: Kernel, scan: bool) -> list[str]:
         *([f"    load the total{'s' if len(kernel.totals) > 1 else ''} {totals}"] if totals else []),
         f"    for each {step}{', last to first' if kernel.reverse else ''}:",
         *(f"        {line}" for line in _body(kernel)),
+        *(f"        where no state is stored, from the chunk before: {carry_equation(c)}" for c in kernel.catch_up),
         *(f"        store {s.name}{' (one part per tile)' if s.kind == 'partial' else ''}" for s in rows),
         *(f"        {carry_equation(c)}" for c in (*kernel.carries, *kernel.sums)),
         *(f"    store {c.start.op.name}, the segment's part" for c in kernel.sums),
@@ -62,7 +63,7 @@ def _body(kernel: Kernel) -> Iterator[str]:
     loads = [n for n in kernel.leaves() if n.level != "head" and n not in carried]
     yield "load  " + ", ".join(f"{n.name} at the chunk's start" if n in kernel.edges else n.name for n in loads)
     for n in kernel.stores_edges:
-        yield f"store {n.name} at the chunk's start"
+        yield f"store {n.name} at the start of {'some chunks' if kernel.sparse else 'the chunk'}"
     for s in statements(kernel.roots(), {*kernel.kept, *kernel.edges}):
         if isinstance(s, LevelLoop):
             yield "for each level s of the pair tree:"

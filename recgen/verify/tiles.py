@@ -58,6 +58,7 @@ class Search:
         self.found: dict[str, list[Config]] = {}
         self.edges: set[str] = set()
         self.whole: set[str] = set()
+        self.levels: set[str] = set()  # what loops over the pair tree's levels
         self.broken: set[str] = set()  # of those tried last, what does not compile
 
     def run(self) -> dict[str, list[Config]]:
@@ -80,10 +81,14 @@ class Search:
 
     def _order(self, edges: bool) -> list[tuple[int, int]]:
         """What moves the fewest bytes first. More than one tile reads two tensors of the width again for each; at every
-        edge of a chunk, the state is moved. Long chunks of the largest tile never fit."""
+        edge of a chunk, or every second one, the state is moved. Long chunks of the largest tile never fit."""
+        def states(rows: int) -> float:
+            every = self.width / rows
+            return min(every, every / 2 + 1) if hasattr(self.module._Grid, "every") else every
+
         def cost(pair: tuple[int, int]) -> float:
             rows, tile = pair
-            return 2 * (self.width / tile - 1) + (self.width / rows if edges else 1 / rows)
+            return 2 * (self.width / tile - 1) + (states(rows) if edges else 1 / rows)
 
         largest = min(self.width, LARGEST // self.width)
         pairs = [(r, t) for r, t in PAIRS if t <= largest and r in self.module.CHUNK_SIZES]
@@ -92,9 +97,10 @@ class Search:
     def _try_all(self, pair: tuple[int, int], kernels: set[str]) -> None:
         """Try the warps and stages that go with rows and a tile; a whole kernel needs the whole state."""
         rows, tile = pair
-        small = tile * self.width <= 64 * 64
+        small, long = tile * self.width <= 64 * 64, rows * tile * self.width >= 32 * LARGEST
         for warps, stages in ((8, 2), (8, 1), *([(4, 2)] if small else [])):
             left = {k for k in kernels if not self.found[k] and (k not in self.whole or tile == self.width)}
+            left -= self.levels if long else set()  # levels hold too much more
             if left:
                 self._try((rows, tile, warps, stages), left)
 
@@ -106,6 +112,8 @@ class Search:
             self.found[name] = []
             if any(p.endswith("_edges_ptr") for p in pointers):
                 self.edges.add(name)
+            if "LEVELS" in pointers:
+                self.levels.add(name)
 
     def _try(self, config: Config, kernels: set[str]) -> None:
         from recgen.verify.offline import offline
