@@ -15,11 +15,12 @@ from recgen.plan.order import Compute, statements
 from recgen.spec.model import Tensor
 
 from .groups import group_constants, place_lines
+from .kernel_memory import KernelText
 from .naming import Names
 from .notes import Note
 from .sizes import size_setup
 from .torch_program import TorchText
-from .triton_lines import KernelText, kernel_text
+from .triton_lines import kernel_text
 
 AHEAD = 2  # launches of the forward pass: one to find where segments start, or what they sum to, and one for outputs
 

@@ -4,47 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from recgen.algebra.operations import Add, Leaf, Mask, Rows, Unrows
 from recgen.algebra.program import Carry, Node, topological
 from recgen.algebra.scan import log_decay_of
-from recgen.plan.kernels import Kernel, Store
+from recgen.plan.kernels import Kernel
 from recgen.plan.order import Compute, Statement, statements
 
-from .groups import head_row
+from .kernel_memory import WIDTH, KernelText, Memory, zeros
 from .naming import Names, operand, renamed
 from .notes import Note
 from .torch_program import is_scalar
-from .triton_program import COLUMN, EXTENT, TritonText, broadcast, tile_axes, zero_when_padded
+from .triton_program import COLUMN, broadcast, tile_axes, zero_when_padded
 
-WIDTH = {"m": "K", "v": "V"}
 TAKEN = (
-    "program",
-    "tile",
-    "head",
-    "sequence",
-    "first",
-    "length",
-    "row",
-    "feature",
-    "channel",
-    "chunks",
-    "chunk",
-    "valid",
-    "rows_here",
-    "token",
-    "start",
-    "at",
-    "slot",
-    "back",
-    "level",
-    "siblings",
-    "scale",
-    "rows",
-    "segment",
-    "segments",
-    "log_total",
+    "program", "tile", "head", "sequence", "first", "length", "row", "feature", "channel", "chunks", "chunk",
+    "valid", "rows_here", "token", "start", "at", "slot", "back", "level", "siblings", "scale", "rows",
+    "segment", "segments", "log_total",
 )
 
 
@@ -53,30 +30,6 @@ def _same_tile(node: Node) -> bool:
     if isinstance(node.op, Rows):
         return isinstance(node.args[0].op, Leaf) and zero_when_padded(node.args[0])
     return isinstance(node.op, Unrows) or renamed(node)
-
-
-@dataclass
-class KernelText:
-    """Everything the kernel template needs, and what the launcher must pass, in order."""
-
-    kernel: Kernel
-    pointers: list[str] = field(default_factory=list)
-    scalars: list[str] = field(default_factory=list)
-    before: list[str] = field(default_factory=list)
-    inside: list[str] = field(default_factory=list)
-    after: list[str] = field(default_factory=list)
-    ends: list[str] = field(default_factory=list)  # stored where a segment is a whole sequence
-    helpers: set[str] = field(default_factory=set)
-    levels: bool = False
-    counts: bool = False
-    partial_rows: bool = False
-    segments: bool = False
-    edges: bool = False
-    grouped: list[str] = field(default_factory=list)  # the inputs it reads that may have fewer heads
-
-
-def _zeros(axes: Iterable[str]) -> str:
-    return f"tl.zeros([{', '.join(EXTENT[a] for a in axes) or '1'}], tl.float32)"
 
 
 def kernel_text(kernel: Kernel, note: Note, grouped: Sequence[str]) -> KernelText:
@@ -110,16 +63,12 @@ def _rows_before(kernel: Kernel, name: str, grouped: Sequence[str]) -> tuple[lis
     return [*rows, *lines], writer.out
 
 
-class _Writer:
+class _Writer(Memory):
     def __init__(self, kernel: Kernel, note: Note, grouped: Sequence[str]) -> None:
-        self.kernel = kernel
-        self.grouped = grouped
-        self.note = note
         self.nodes = kernel.nodes()
-        self.names = Names(self.nodes, taken=TAKEN, alias=_same_tile)
+        super().__init__(kernel, Names(self.nodes, taken=TAKEN, alias=_same_tile), grouped)
         self.names.set(sizes_as_numbers(self.nodes))
-        self.text = TritonText(self.names)
-        self.out = KernelText(kernel)
+        self.note = note
         self.loads: dict[Node, str] = {}  # what no statement has needed yet
         self.computed: set[Node] = set()
         self.waiting = [s for s in kernel.stores if not s.over_time]
@@ -132,7 +81,7 @@ class _Writer:
         self._totals_in()
         accumulated = [s for s in k.stores if s.over_time]
         for s in accumulated:
-            out.before.append(f"{s.name} = {_zeros(s.node.axes)}")
+            out.before.append(f"{s.name} = {zeros(s.node.axes)}")
         self._store_edges()
         self._statements(loaded)
         for s in accumulated:
@@ -142,11 +91,11 @@ class _Writer:
                 self.advance(c, c.start.op.name)
         out.counts = any("rows_here" in line for line in out.inside)
         for c in k.sums:
-            self._store_state(f"{c.start.op.name}_parts_ptr", c.start, "segment", out.after, c.start.op.name)
+            self.store_state(f"{c.start.op.name}_parts_ptr", c.start, "segment", out.after, c.start.op.name)
         for c in k.carries if k.stores_ends else ():
-            self._store_state(f"{c.start.op.name}_end_ptr", c.start, "segment", out.ends, c.start.op.name)
+            self.store_state(f"{c.start.op.name}_end_ptr", c.start, "segment", out.ends, c.start.op.name)
         for s in accumulated:
-            self._store_accumulated(s)
+            self.store_accumulated(s)
         if k.alone:
             self._finish_alone()
         out.helpers |= self.text.helpers
@@ -175,66 +124,26 @@ class _Writer:
             elif n in self.kernel.edges:
                 out.pointers.append(f"{name}_edges_ptr")
                 out.edges = True
-                self.loads[n] = f"{name} = {self._load_state(f'{name}_edges_ptr', n, 'slot')}"
+                self.loads[n] = f"{name} = {self.load_state(f'{name}_edges_ptr', n, 'slot')}"
             elif n in self.kernel.kept or leaf and n not in carried and n.level != "head":
                 out.pointers.append(f"{name}_ptr")
-                self.loads[n] = f"{name} = {self._load_rows(f'{name}_ptr', n)}"
+                self.loads[n] = f"{name} = {self.load_rows(f'{name}_ptr', n)}"
             elif n not in carried:
                 continue
             known.add(n)
         return known
 
-    def _load_rows(self, pointer: str, n: Node) -> str:
-        axis = "".join(a for a in tile_axes(n) if a != "t")
-        start, at = "start", "at"
-        if isinstance(n.op, Leaf) and n.op.name in self.grouped:
-            self.out.grouped += [n.op.name] if n.op.name not in self.out.grouped else []
-            start, at = head_row("token", n.op.name), f"row * {n.op.name}_heads"
-        if not axis:
-            start = start.strip("()")
-            return f"tl.load({pointer} + {start} + {at}, mask=valid, other=0.0).to(tl.float32)"
-        self.out.helpers.add("_load")
-        return f"_load({self._rows(pointer, axis, start, at)})"
-
-    @staticmethod
-    def _rows(pointer: str, axis: str, start: str = "start", at: str = "at") -> str:
-        """The arguments of a load or store of a chunk's rows."""
-        column, width = COLUMN[axis], WIDTH[axis]
-        return f"{pointer} + {start} * {width}, {at}, {column}, valid, {column}_valid, {width}"
-
-    def _state_base(self, pointer: str, n: Node, where: str) -> str:
-        return f"{pointer} + ({where} * H + head) * {' * '.join(WIDTH[a] for a in n.axes)}"
-
-    def _load_state(self, pointer: str, n: Node, where: str) -> str:
-        base = self._state_base(pointer, n, where)
-        if len(n.axes) == 1:
-            column = COLUMN[n.axes[0]]
-            return f"tl.load({base} + {column}, mask={column}_valid, other=0.0)"
-        self.out.helpers.add("_load")
-        return f"_load({base}, feature, channel, feature_valid, channel_valid, V)"
-
-    def _store_state(self, pointer: str, n: Node, where: str, lines: list[str], value: str) -> None:
-        self.out.pointers.append(pointer)
-        base = self._state_base(pointer, n, where)
-        if len(n.axes) == 1:
-            column = COLUMN[n.axes[0]]
-            mask = f"{column}_valid" + ("" if self.kernel.tile in n.axes else " & (tile == 0)")
-            lines.append(f"tl.store({base} + {column}, {value}, mask={mask})")
-        else:
-            self.out.helpers.add("_store")
-            lines.append(f"_store({base}, feature, channel, feature_valid, channel_valid, V, {value})")
-
     def _carried_in(self) -> None:
         for c in self.kernel.carries:
             name = c.start.op.name
             if self.kernel.alone:
-                self.out.before.append(f"{name} = {_zeros(c.axes)}")
+                self.out.before.append(f"{name} = {zeros(c.axes)}")
                 continue
             self.out.pointers.append(f"{name}_ptr")
-            self.out.before.append(f"{name} = {self._load_state(f'{name}_ptr', c.start, 'segment')}")
+            self.out.before.append(f"{name} = {self.load_state(f'{name}_ptr', c.start, 'segment')}")
         for log in self._log():
             axes = tile_axes(log)
-            self.out.before.append(f"log_total = {_zeros(axes) if axes else '0.0'}")
+            self.out.before.append(f"log_total = {zeros(axes) if axes else '0.0'}")
 
     def _log(self) -> list[Node]:
         """The log-decay that a kernel alone sums up, if there is one."""
@@ -245,11 +154,11 @@ class _Writer:
         """Where the segment ends that started from nothing, and how much it decays what it is given."""
         for c in self.kernel.carries:
             name = c.start.op.name
-            self._store_state(f"{name}_ends_ptr", c.start, "segment", self.out.after, name)
+            self.store_state(f"{name}_ends_ptr", c.start, "segment", self.out.after, name)
         for log in self._log():
             self.out.inside.append(f"log_total += {self.text.use(log)}")
             if tile_axes(log):
-                self._store_state("totals_ptr", log, "segment", self.out.after, "log_total")
+                self.store_state("totals_ptr", log, "segment", self.out.after, "log_total")
             else:
                 self.out.pointers.append("totals_ptr")
                 self.out.after.append("tl.store(totals_ptr + segment * H + head, log_total, mask=tile == 0)")
@@ -261,15 +170,15 @@ class _Writer:
         for n in self.kernel.totals:
             name = n.op.name
             self.out.pointers.append(f"{name}_ptr")
-            self.out.before.append(f"{name} = {self._load_state(f'{name}_ptr', n, 'sequence')}")
+            self.out.before.append(f"{name} = {self.load_state(f'{name}_ptr', n, 'sequence')}")
         for c in self.kernel.sums:
-            self.out.before.append(f"{c.start.op.name} = {_zeros(c.axes)}")
+            self.out.before.append(f"{c.start.op.name} = {zeros(c.axes)}")
 
     def _store_edges(self) -> None:
         lines: list[str] = []
         for n in self.kernel.stores_edges:
             self.out.edges = True
-            self._store_state(f"{n.op.name}_edges_ptr", n, "slot", lines, n.op.name)
+            self.store_state(f"{n.op.name}_edges_ptr", n, "slot", lines, n.op.name)
         if self.kernel.sparse and lines:
             lines = ["if chunk % EVERY == 0:", *(f"    {line}" for line in lines)]
         self.out.inside += lines
@@ -336,7 +245,7 @@ class _Writer:
                     self.names.set({total: self.names[users[0]]})
                 self.text.summed[users[0]] = self.names[total]
                 return self.text.sum(others, total)
-        return _zeros(tile_axes(total))
+        return zeros(tile_axes(total))
 
     def _catch_up(self, node: Node) -> None:
         """Where the state is that of the chunk before: what a sum over it becomes by that chunk's rows."""
@@ -354,39 +263,13 @@ class _Writer:
             if all(isinstance(n.op, Leaf) or n.level == "head" or n not in self.names for n in missing):
                 self.waiting.remove(s)
                 self._load_for([s.node])
-                self._store_rows(s)
+                self.store_rows(s)
 
     def _assign(self, node: Node, indent: str) -> None:
         text = self.text.value(node)
         if text == self.names[node]:
             return
         self.out.inside.extend(self.note(f"{indent}{self.names[node]} = {text}", node, self.names))
-
-    def _store_rows(self, s: Store) -> None:
-        out = self.out
-        out.pointers.append(f"{s.name}_ptr")
-        axis = "".join(a for a in tile_axes(s.node) if a != "t")
-        value = self.text.use(s.node)
-        if axis:
-            out.helpers.add("_store")
-            out.inside.append(f"_store({self._rows(f'{s.name}_ptr', axis)}, {value})")
-        elif s.kind == "partial":
-            out.partial_rows = True
-            out.inside.append(f"tl.store({s.name}_ptr + tile * rows * H + start + at, {value}, mask=valid)")
-        else:
-            out.inside.append(f"tl.store({s.name}_ptr + start + at, {value}, mask=valid & (tile == 0))")
-
-    def _store_accumulated(self, s: Store) -> None:
-        self.out.pointers.append(f"{s.name}_ptr")
-        axes = s.node.axes
-        where = "segment" if self.kernel.tile in axes else "(tile * segments + segment)"
-        self.out.segments |= self.kernel.tile not in axes
-        at = f"{s.name}_ptr + ({where} * H + head)"
-        if axes:
-            column = COLUMN[axes[0]]
-            self.out.after.append(f"tl.store({at} * {WIDTH[axes[0]]} + {column}, {s.name}, mask={column}_valid)")
-        else:
-            self.out.after.append(f"tl.store({at} + tl.arange(0, 1), {s.name})")
 
     def advance(self, c: Carry, name: str) -> None:
         """The line by which a carried value of this name becomes that of the next chunk."""
