@@ -434,6 +434,11 @@ def _helper(function):
     return function
 
 
+def _on(device):
+    """Kernels are launched on the GPU of the tensors, whichever is the current one."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
 def _interpreted():
     return os.environ.get("TRITON_INTERPRET") == "1"
 
@@ -1817,7 +1822,7 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
-        with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+        with _on(self.device):
             kernel[(programs,)](
                 *pointers,
                 self.cuts,
@@ -1842,7 +1847,7 @@ class _Grid:
         numbers = start.shape[2:].numel()
         programs = self.sequences * self.heads * -(-numbers // 256)
         if programs:
-            with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+            with _on(self.device):
                 _hand_over[(programs,)](
                     ends, totals, start, end, self.slots, numbers, self.heads, REVERSE=reverse, BLOCK=256, num_warps=2
                 )
@@ -1979,7 +1984,7 @@ def _launch_step(slots, scale, q, k, v, g, r, S, S_end):
     tiles = -(-V // tile)
     if not o.numel():
         return o
-    with torch.cuda.device(o.device) if o.device.type == "cuda" else nullcontext():
+    with _on(o.device):
         _step_forward[(batch * H * tiles,)](
             q,
             k,

@@ -349,6 +349,11 @@ def _helper(function):
     return function
 
 
+def _on(device):
+    """Kernels are launched on the GPU of the tensors, whichever is the current one."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
 def _interpreted():
     return os.environ.get("TRITON_INTERPRET") == "1"
 
@@ -1559,7 +1564,7 @@ class _Grid:
             constants["LEVELS"] = rows.bit_length() - 1
         if sparse:
             constants["EVERY"] = self.every(rows)
-        with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+        with _on(self.device):
             kernel[(programs,)](
                 *pointers,
                 self.cuts,
@@ -1584,7 +1589,7 @@ class _Grid:
         numbers = start.shape[2:].numel()
         programs = self.sequences * self.heads * -(-numbers // 256)
         if programs:
-            with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+            with _on(self.device):
                 _hand_over[(programs,)](
                     ends,
                     totals,
@@ -1725,7 +1730,7 @@ def _launch_step(slots, scale, q, k, v, g, S, S_end):
     tiles = -(-V // tile)
     if not o.numel():
         return o
-    with torch.cuda.device(o.device) if o.device.type == "cuda" else nullcontext():
+    with _on(o.device):
         _step_forward[(batch * H * tiles,)](
             q,
             k,

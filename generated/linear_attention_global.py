@@ -191,6 +191,11 @@ def _helper(function):
     return function
 
 
+def _on(device):
+    """Kernels are launched on the GPU of the tensors, whichever is the current one."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
 def _interpreted():
     return os.environ.get("TRITON_INTERPRET") == "1"
 
@@ -627,7 +632,7 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
-        with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+        with _on(self.device):
             kernel[(programs,)](
                 *pointers,
                 self.cuts,
@@ -656,7 +661,7 @@ class _Grid:
         numbers = parts.shape[1:].numel()
         programs = self.sequences * -(-numbers // 1024)
         if programs:
-            with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+            with _on(self.device):
                 _add_up[(programs,)](parts, total, self.slots, numbers, BLOCK=1024, num_warps=4)
         return total
 

@@ -268,6 +268,11 @@ def _helper(function):
     return function
 
 
+def _on(device):
+    """Kernels are launched on the GPU of the tensors, whichever is the current one."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
 def _interpreted():
     return os.environ.get("TRITON_INTERPRET") == "1"
 
@@ -841,7 +846,7 @@ class _Grid:
         programs = count * self.heads * block["TILES"]
         if not programs:
             return
-        with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+        with _on(self.device):
             kernel[(programs,)](
                 *pointers,
                 *scalars,
@@ -936,7 +941,7 @@ def _launch_step(slots, scale, C, B, x, dt, A_log, dt_bias, D, S, S_end):
     tiles = -(-V // tile)
     if not o.numel():
         return o
-    with torch.cuda.device(o.device) if o.device.type == "cuda" else nullcontext():
+    with _on(o.device):
         _step_forward[(batch * H * tiles,)](
             C,
             B,

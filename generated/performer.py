@@ -290,6 +290,11 @@ def _helper(function):
     return function
 
 
+def _on(device):
+    """Kernels are launched on the GPU of the tensors, whichever is the current one."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
 def _interpreted():
     return os.environ.get("TRITON_INTERPRET") == "1"
 
@@ -1005,7 +1010,7 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
-        with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+        with _on(self.device):
             kernel[(programs,)](
                 *pointers,
                 self.cuts,
@@ -1030,7 +1035,7 @@ class _Grid:
         numbers = start.shape[2:].numel()
         programs = self.sequences * self.heads * -(-numbers // 256)
         if programs:
-            with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+            with _on(self.device):
                 _hand_over[(programs,)](
                     ends, start, end, self.slots, numbers, self.heads, REVERSE=reverse, BLOCK=256, num_warps=2
                 )
@@ -1082,7 +1087,6 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, omega, S, z):
     H = S.shape[1]
     query_features, key_features = _given(_repeated(q, H), omega, _repeated(k, H), scale)
     grid = _Grid(schedule, size, offsets, H, query_features, v)
-    omega = omega.float()
     batch, T, _, _ = query_features.shape
     V = v.shape[-1]
     segments = grid.segments
@@ -1149,7 +1153,6 @@ def _launch_recurrent(offsets, scale, q, k, v, omega, S, z):
     H = S.shape[1]
     query_features, key_features = _given(_repeated(q, H), omega, _repeated(k, H), scale)
     grid = _Grid("fused", 0, offsets, H, query_features, v)
-    omega = omega.float()
     batch, T, _, _ = query_features.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
@@ -1192,7 +1195,6 @@ def _launch_step(slots, scale, q, k, v, omega, S, z, S_end, z_end):
     """One token of every sequence in one launch. Its state goes from `S` to `S_end`, which may be the same."""
     H = S.shape[1]
     query_features, key_features = _given(_repeated(q, H), omega, _repeated(k, H), scale)
-    omega = omega.float()
     batch, T, _, M = query_features.shape
     V = v.shape[-1]
     o = v.new_empty(batch, T, H, V)
@@ -1200,7 +1202,7 @@ def _launch_step(slots, scale, q, k, v, omega, S, z, S_end, z_end):
     tiles = -(-V // tile)
     if not o.numel():
         return o
-    with torch.cuda.device(o.device) if o.device.type == "cuda" else nullcontext():
+    with _on(o.device):
         _step_forward[(batch * H * tiles,)](
             query_features,
             key_features,

@@ -257,6 +257,11 @@ def _helper(function):
     return function
 
 
+def _on(device):
+    """Kernels are launched on the GPU of the tensors, whichever is the current one."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
 def _interpreted():
     return os.environ.get("TRITON_INTERPRET") == "1"
 
@@ -647,7 +652,7 @@ class _Grid:
         programs = count * block["TILES"]
         if not programs:
             return
-        with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+        with _on(self.device):
             kernel[(programs,)](
                 *pointers, *scalars, **block, **constants, num_warps=4 if tile == "tokens" else 1, num_stages=1
             )
@@ -698,7 +703,7 @@ def _launch_step(slots, scale, x, r, i, lam, S, S_end):
     tiles = -(-CHANNELS // tile)
     if not o.numel():
         return o
-    with torch.cuda.device(o.device) if o.device.type == "cuda" else nullcontext():
+    with _on(o.device):
         _step_forward[(batch * tiles,)](
             i,
             lam,

@@ -541,6 +541,11 @@ def _helper(function):
     return function
 
 
+def _on(device):
+    """Kernels are launched on the GPU of the tensors, whichever is the current one."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
 def _interpreted():
     return os.environ.get("TRITON_INTERPRET") == "1"
 
@@ -1493,7 +1498,7 @@ class _Grid:
             constants["LEVELS"] = rows.bit_length() - 1
         if sparse:
             constants["EVERY"] = self.every(rows)
-        with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+        with _on(self.device):
             kernel[(programs,)](
                 *pointers,
                 self.cuts,
@@ -1518,7 +1523,7 @@ class _Grid:
         numbers = start.shape[2:].numel()
         programs = self.sequences * self.heads * -(-numbers // 256)
         if programs:
-            with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+            with _on(self.device):
                 _hand_over[(programs,)](
                     ends,
                     totals,
@@ -1599,9 +1604,6 @@ def _launch_forward(schedule, size, offsets, scale, position, x, log_dt, D, A_re
     log_dt = log_dt.float()
     D = D.float()
     A_re_log = A_re_log.float()
-    A_im = A_im.float()
-    C_re = C_re.float()
-    C_im = C_im.float()
     log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
     log_decay = torch.cat((log_decay_real, log_decay_real), -1)
     batch, T, _, M = query_features.shape
@@ -1659,9 +1661,6 @@ def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_
     log_dt = log_dt.float()
     D = D.float()
     A_re_log = A_re_log.float()
-    A_im = A_im.float()
-    C_re = C_re.float()
-    C_im = C_im.float()
     log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
     log_decay = torch.cat((log_decay_real, log_decay_real), -1)
     batch, T, _, _ = query_features.shape
@@ -1695,9 +1694,6 @@ def _launch_step(slots, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_i
     log_dt = log_dt.float()
     D = D.float()
     A_re_log = A_re_log.float()
-    A_im = A_im.float()
-    C_re = C_re.float()
-    C_im = C_im.float()
     log_decay_real = -torch.exp((A_re_log + log_dt[..., None]).clamp(max=80))
     log_decay = torch.cat((log_decay_real, log_decay_real), -1)
     batch, T, _, M = query_features.shape
@@ -1707,7 +1703,7 @@ def _launch_step(slots, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_i
     tiles = -(-V // tile)
     if not o.numel():
         return o
-    with torch.cuda.device(o.device) if o.device.type == "cuda" else nullcontext():
+    with _on(o.device):
         _step_forward[(batch * H * tiles,)](
             query_features,
             key_features,

@@ -20,7 +20,7 @@ from .launch import AHEAD, Launch, epilogue_lines, given_context, kernel_context
 from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
-from .sizes import extent, feature_letter, launch_shapes, size_setup, sizes_read
+from .sizes import extent, feature_letter, in_float32, launch_shapes, size_setup, sizes_read
 from .step import step_context
 from .total_module import totals_kept
 
@@ -34,7 +34,7 @@ def chunk_context(
     home = "grid" if total else states[0]  # what float32 buffers are made like
     grouped = grouped_inputs(spec)
     kernels, launches, helpers = kernel_contexts(plan, note, value, home, features, grouped)
-    backward = launches[AHEAD:] if total else [_again(launches[0], states), *launches[AHEAD:]]
+    backward = launches[AHEAD:] if total else [replace(launches[0], known=True), *launches[AHEAD:]]
     given, computed = given_context(plan, tensors, extras, grouped)
     recurrent = None
     if not total:
@@ -49,8 +49,8 @@ def chunk_context(
 
     shapes = launch_shapes(spec, home, plan.given)
     first = [f"H = {heads_text(grouped, states) if grouped else extent('H', tensors)}", *computed]
-    params = [f"{t.name} = {t.name}.float()" for t in spec.params]
-    head_lines = [*params, *size_setup(head_values, tensors, home, "H"), *prologue]
+    head_lines = [*size_setup(head_values, tensors, home, "H"), *prologue]
+    epilogue, found = epilogue_lines(plan, home, grouped)
 
     def setup(passes: Sequence[Launch], schedule: str, late: Sequence[Node] = ()) -> list[str]:
         """What the launches of a pass refer to."""
@@ -65,12 +65,12 @@ def chunk_context(
         return [
             *first,
             f"grid = _Grid({', '.join([*cut, *shapes.names])})",
+            *in_float32(spec.params, "\n".join([*texts, *head_lines, *(epilogue if late else [])])),
             *head_lines,
             *size_setup(late, tensors, home, "H"),
             *sizes_read("\n".join(texts), shapes.key, ("batch", "T", "_", features), others),
         ]
 
-    epilogue, late = epilogue_lines(plan, home, grouped)
     return {
         "kernels": kernels,
         "sparse": any(k.sparse for k in plan.kernels),
@@ -85,7 +85,7 @@ def chunk_context(
         "recurrent": recurrent and recurrent.context,
         "recurrent_launch": recurrent and recurrent.launch,
         "launch_setup_recurrent": [] if total else setup([recurrent.launch], '"fused"'),
-        **(step_context(rec, recurrent, Layout(True), features, shapes, [*first, *head_lines]) if recurrent else {}),
+        **(step_context(spec, rec, recurrent, features, shapes, first, head_lines) if recurrent else {}),
         "forward_launches": launches[:AHEAD],
         "backward_launches": backward,
         "shape_dtypes": ", ".join(f"{w}.dtype" for w in shapes.inputs) + ("," if len(shapes.inputs) == 1 else ""),
@@ -94,18 +94,12 @@ def chunk_context(
         "launch_setup": setup(launches[:AHEAD], "schedule"),
         "launch_setup_backward": setup(backward, "schedule", list(plan.epilogue.outputs.values())),
         "epilogue": epilogue,
-        "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
+        "launched_gradients": [found.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
         "kept": [
             *totals_kept(plan),
             *dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given),
         ],
     }
-
-
-def _again(launch: Launch, states: Sequence[str]) -> Launch:
-    """The launch that finds where segments start, in the backward pass: where the sequences end is known."""
-    lines = [line.replace(f"{s}_end)", f"torch.empty_like({s}))") for s, line in zip(states, launch.after, strict=True)]
-    return replace(launch, after=lines)
 
 
 def _hand_over(plan: Plan) -> dict[str, str]:

@@ -29,8 +29,10 @@ AHEAD = 2  # launches of the forward pass: one to find where segments start, or 
 class Launch:
     """The text of one launch: buffers, the call, and the lines that go with its results.
 
-    after: the totals of what segments have summed, or how their ends are handed over. when: what must hold for the
-    launch, a choice of schedule or of tiles; nothing where it always takes place.
+    after: the totals of what segments have summed. handed: the values whose ends are handed over from segment to
+    segment, in `reverse` or not; whether there are `totals` of a decay; whether the ends of the sequences are known
+    already, as they are when the launch is repeated. when: what must hold for the launch, a choice of schedule or of
+    tiles; nothing where it always takes place.
     """
 
     name: str
@@ -40,6 +42,10 @@ class Launch:
     tile: str
     constants: str
     after: list[str] = field(default_factory=list)
+    handed: tuple[str, ...] = ()
+    totals: bool = False
+    reverse: bool = False
+    known: bool = False
     when: str = ""
 
 
@@ -139,18 +145,16 @@ def _launch(text: KernelText, value: str, state: str, features: str, grouped: Se
     scalars = [host_value(s) for s in _scalars(text)[:-1]]
     pointers = [_passed(p[:-4], kernel) for p in text.pointers]
     after = [f"{c.start.op.name} = grid.total({c.start.op.name}_parts)" for c in kernel.sums]
+    launch = Launch(kernel.name, buffers, pointers, scalars, kernel.tile, constants, after)
     if kernel.alone:
-        names = [c.start.op.name for c in kernel.carries]
-        buffers += [f"{n}_ends = {n}.new_empty(segments, *{n}.shape[1:])" for n in names]
+        handed = tuple(c.start.op.name for c in kernel.carries)
+        buffers += [f"{n}_ends = {n}.new_empty(segments, *{n}.shape[1:])" for n in handed]
         log = log_decay_of(kernel.carries[0])
-        totals = ""
         if log is not None:
             axes = [a for a in log.axes if a in "mv"]
             buffers.append(f"totals = {state}.new_empty({', '.join(['segments', 'H', *(sizes[a] for a in axes)])})")
-            totals = "totals, "
-        reverse = ", reverse=True" * kernel.reverse
-        after += [f"{n}_starts = grid.hand_over({n}_ends, {totals}{n}, {n}_end{reverse})" for n in names]
-    return Launch(kernel.name, buffers, pointers, scalars, kernel.tile, constants, after)
+        launch = replace(launch, handed=handed, totals=log is not None, reverse=kernel.reverse)
+    return launch
 
 
 def _passed(pointer: str, kernel: Kernel) -> str:

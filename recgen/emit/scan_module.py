@@ -19,7 +19,7 @@ from .layout import Layout
 from .notes import Note
 from .recurrent import recurrent_kernel
 from .scan_kernels import scan_kernels
-from .sizes import Shapes, feature_letter, launch_shapes, size_setup, sizes_read
+from .sizes import Shapes, feature_letter, in_float32, launch_shapes, size_setup, sizes_read
 from .step import step_context
 from .torch_program import is_scalar
 from .torch_scan import ScanWriter, segment_backward, segment_forward
@@ -44,11 +44,14 @@ def scan_context(
     given, computed = given_context(plan, tensors, extras, grouped)
     shapes, features = _shapes_of(spec, layout, state, plan.given), feature_letter(rec)
     first = [*(f"H = {state}.shape[1]" for _ in heads), *computed]
-    params = [f"{t.name} = {t.name}.float()" for t in spec.params]
     uniform = size_setup([n for n in head_values if not is_scalar(n)], tensors, state, *heads)
-    head_lines = [*params, *uniform, *prologue]
+    head_lines = [*uniform, *prologue]
     grid = f"grid = _Grid({', '.join(['SIZE', 'offsets', f'{state}.shape[0]', *heads, *shapes.names])})"
-    setup = [*first, grid, *head_lines]
+    read = "\n".join([*head_lines, *(p for launch in launches for p in launch.pointers)])
+
+    def setup(text: str) -> list[str]:
+        return [*first, grid, *in_float32(spec.params, f"{read}\n{text}"), *head_lines]
+
     buffers = [f"{s.name} = {_buffer(s, layout, features, value, state, grouped)}" for s in backward.stores]
     passed = {"rows": "rows", "slots": "grid.chunks", "first_slot": "first_slot"}
     numbers = [
@@ -75,14 +78,14 @@ def scan_context(
         "kernel_helpers": helper_sources(helpers | recurrent.helpers),
         "recurrent": recurrent.context,
         "recurrent_launch": recurrent.launch,
-        **step_context(rec, recurrent, layout, features, shapes, [*first, *head_lines]),
+        **step_context(spec, rec, recurrent, features, shapes, first, head_lines),
         "launches": launches,
         "kept": [],
         "edges": max(len(k.edges) for k in (plan.alone[1], backward)),
         **given,
-        "launch_setup": complete(setup, [output], "size"),
-        "launch_setup_recurrent": complete(setup, [output], whole),
-        "launch_setup_backward": complete(setup + late_sizes, [*launched, *epilogue], "size"),
+        "launch_setup": complete(setup(""), [output], "size"),
+        "launch_setup_recurrent": complete(setup(""), [output], whole),
+        "launch_setup_backward": complete(setup("\n".join(epilogue)) + late_sizes, [*launched, *epilogue], "size"),
         "output_buffer": output,
         "gradient_buffers": buffers,
         "backward_numbers": ["".join(f"{n}, " for n in given_now) for given_now in numbers],

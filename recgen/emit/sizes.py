@@ -102,6 +102,11 @@ def sizes_read(text: str, shape: str, letters: Sequence[str], others: Mapping[st
     return [*([f"{', '.join(found)} = {shape}"] if set(found) != {"_"} else []), *extra]
 
 
+def in_float32(params: Iterable[Tensor], text: str) -> list[str]:
+    """The parameters that a text refers to, in float32."""
+    return [f"{t.name} = {t.name}.float()" for t in params if re.search(rf"\b{t.name}\b", text)]
+
+
 def feature_letter(rec: Recurrence) -> str:
     """The letter of the feature width: K, or M where the feature map changes it."""
     return "M" if any(changes_width(q.expr) for q in rec.quantities.values()) else "K"

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from recgen.algebra.recurrence import Recurrence
+from recgen.spec.model import Spec
 
 from .layout import Layout
 from .recurrent import Recurrent
-from .sizes import Shapes, sizes_read
+from .sizes import Shapes, in_float32, sizes_read
 
 TILE = {"V": 32, "CHANNELS": 128}
 """Channels of a tile: few, so that there are programs enough where one token is all there is to do."""
@@ -18,10 +19,18 @@ NUMBERS = 2048
 
 
 def step_context(
-    rec: Recurrence, kernels: Recurrent, layout: Layout, features: str, shapes: Shapes, lines: Sequence[str]
+    spec: Spec,
+    rec: Recurrence,
+    kernels: Recurrent,
+    features: str,
+    shapes: Shapes,
+    first: Sequence[str],
+    head_lines: Sequence[str],
 ) -> dict[str, Any]:
-    """lines: what the launch refers to, sizes and the output's buffer apart."""
-    output = kernels.step_launch.buffers[0]
+    """first: the number of heads, and token values that are given. head_lines: the values of every head."""
+    layout, output = Layout.of(rec), kernels.step_launch.buffers[0]
+    text = "\n".join([*kernels.step_launch.pointers, *head_lines])
+    lines = [*first, *in_float32(spec.params, text), *head_lines]
     width = layout.widths["v"]
     whole = f"1 << ({width} - 1).bit_length()"
     wide = f"1 << ({features} - 1).bit_length()"
