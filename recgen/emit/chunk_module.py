@@ -82,10 +82,12 @@ def chunk_context(
             + ["numbers"] + ["states"] * (not total)
         ),
         "kernel_helpers": helper_sources(helpers),
-        "recurrent": recurrent and recurrent.context,
+        **({} if total else {
+            "recurrent": recurrent.context,
+            **step_context(spec, rec, recurrent, features, shapes, first, head_lines),
+        }),
         "recurrent_launch": recurrent and recurrent.launch,
         "launch_setup_recurrent": [] if total else setup([recurrent.launch], '"fused"'),
-        **(step_context(spec, rec, recurrent, features, shapes, first, head_lines) if recurrent else {}),
         "forward_launches": launches[:AHEAD],
         "backward_launches": backward,
         "shape_dtypes": ", ".join(f"{w}.dtype" for w in shapes.inputs) + ("," if len(shapes.inputs) == 1 else ""),

@@ -56,6 +56,7 @@ def ops_context(
         "op_gradients": gradients,
         "inputs_here": [*(f"{n}[:, part]" for n in inputs), *params],
         "extras_here": [e if e == "scale" else f"{e}[:, part]" for e in extras],
+        "ends_here": [f"{s}_end[sequence]" for s in states],
         "states_here": [f"{s}[sequence]" for s in states],
         "gradients_here": [
             *(f"d_{n}_part" if n in grouped else f"d_{n}[:, part]" for n in inputs if plan.program.total),

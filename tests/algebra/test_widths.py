@@ -29,7 +29,7 @@ MAPS = {
     "hedgehog": "concat(softmax(matmul(U, x)), softmax(-matmul(U, x)))",
 }
 PARAMS = {
-    "there_and_back": "{W: {axes: M K, init: 0}}",
+    "there_and_back": "{W: {axes: H K K, init: 0}}",
     "random": "{W: {axes: M K, init: 0}}",
     "hedgehog": "{U: {axes: H K K, init: 0}}",
 }

@@ -57,7 +57,7 @@ def test_torch_finds_nothing_wrong_with_them(name: str) -> None:
     """Schema, shapes and strides as announced, dynamic shapes, no result in the memory of an argument."""
     module = emitted(name)
     seen = calls_of(module)
-    assert seen.keys() == module.OPS.keys()
+    assert seen.keys() == module.OPS.keys() - {"step"}  # a step in torch is no operator
     for what, arguments in seen.items():
         torch.library.opcheck(module.OPS[what], arguments)
 
