@@ -2048,8 +2048,9 @@ def step(q, k, v, g, state=None, *, scale=None, slots=None, in_place=False, back
     if not isinstance(in_place, bool):
         raise TypeError(f"in_place: expected True or False, got {in_place!r}")
     in_place |= slots is not None
-    before = _empty_state(sizes, count, tensors[0], dtype)
-    if state is not None:
+    if state is None:
+        before = _empty_state(sizes, count, tensors[0], dtype)
+    else:
         before = _check_state("state", state, sizes, count, tensors[0], dtype)
     graded = torch.is_grad_enabled() and any(x.requires_grad for x in (*tensors, *before))
     if in_place:
