@@ -85,6 +85,7 @@ class _Writer(Memory):
         self._store_edges()
         self._statements(loaded)
         for s in accumulated:
+            self._load_for([s.node])
             out.inside.append(f"{s.name} += {self.text.value(s.node)}")
         for c in (*k.carries, *k.sums):
             if c not in self.ahead:

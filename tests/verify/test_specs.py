@@ -38,6 +38,9 @@ FOUND = {  # by earlier runs, each the smallest of its kind
     "a rate three times as steep as its exponent": {
         "inputs": {"S": "B T H K", "g": "B T H V"},
         "decay": {"type": "gated", "per": "key_value", "log": "-S ** 2 + -exp(g * 3)"}},
+    "a sum of nothing but what is loaded": {
+        "params": {"C": {"axes": "H V", "init": "0.5"}, "gamma": {"axes": "H V", "init": "0.5"}}, "value": "C",
+        "readout": {"skip": "gamma"}},
     "a gate that is the value": {
         "inputs": {"C": "B T H V"}, "value": "cos(C)", "normalizer": "max_abs", "readout": {"gate": "cos(C)"}},
     "features that are 0 times a query that may be": {
