@@ -756,6 +756,8 @@ def _step(x, g, S, S_end, slots, scale):
     """One token of every sequence by one kernel: the output. What is after it is written to S_end."""
     x, g = (x.contiguous() for x in (x, g))
     with _without_autocast(x.device):
+        torch.autograd.graph.increment_version([S_end])  # autograd does not see what a kernel writes
+        slots = None if slots is None else slots.contiguous()
         return _launch_step(slots, scale, x, g, S, S_end)
 
 
@@ -830,10 +832,18 @@ class _Recurrence(torch.autograd.Function):
         return *(d if needed else None for d, needed in wanted), *[None] * 5
 
 
-def _recurrence(*arguments):
-    """`_Recurrence`; what torch says where it has no derivative of this kind is said in this file's terms."""
+class _Step(torch.autograd.Function):
+    """The operator of one token, which is taken where no gradient is needed."""
+
+    @staticmethod
+    def forward(_, *arguments):
+        return OPS["step"](*arguments)
+
+
+def _applied(function, *arguments):
+    """What torch says where it has no derivative of this kind is said in this file's terms."""
     try:
-        return _Recurrence.apply(*arguments)
+        return function.apply(*arguments)
     except RuntimeError as error:
         if "setup_context" not in str(error) and "jvp" not in str(error):
             raise
@@ -1002,7 +1012,7 @@ def step(x, g, state=None, *, scale=None, slots=None, in_place=False, backend="a
         backend: "torch", "triton" (one launch), or "auto": triton for tensors on a GPU.
 
     Returns:
-        o [B, D] and the State after the token, which is `state` itself where that is updated in place.
+        o [B, D] and the State after the token, of the tensors of `state` itself where they are updated in place.
 
     Raises:
         ValueError, TypeError: naming the argument, what was given and what is needed, before anything is computed.
@@ -1035,13 +1045,14 @@ def step(x, g, state=None, *, scale=None, slots=None, in_place=False, backend="a
     if backend == "triton":
         token = [x[:, None] for x in tensors[: len(INPUTS)]] + list(tensors[len(INPUTS) :])
         ends = [S if in_place else torch.empty_like(S)]
-        o = OPS["step"](*token, S, *ends, slots, scale)[:, 0]
+        o = _applied(_Step, *token, S, *ends, slots, scale)[:, 0]
         (S,) = ends
     else:
         (S,) = [_at(S, slots)]
         with _without_autocast(tensors[0].device):
             scale, value, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
-            o, S = _token_step(scale, value, log_decay, S)
+            o, *ends = _token_step(scale, value, log_decay, S)
+        (S,) = (x.contiguous() for x in ends)
         o = o.to(tensors[0].dtype)
         if slots is not None:
             o = torch.where(slots.view(-1, *[1] * (o.dim() - 1)) < 0, 0, o)
@@ -1118,7 +1129,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:
-        o, *state = _recurrence(*tensors, *state, offsets, scale, mode, backend, size)
+        o, *state = _applied(_Recurrence, *tensors, *state, offsets, scale, mode, backend, size)
     return o, State(*state) if output_final_state else None
 
 
@@ -1271,6 +1282,8 @@ def _check_slots(slots, state, sizes, device):
         raise ValueError("slots: there is no state for them; pass the pool as `state`")
     held = isinstance(state, (tuple, list)) and state and isinstance(state[0], Tensor) and state[0].dim()
     count = len(state[0]) if held else sizes["B"]
+    if not count and sizes["B"]:
+        raise ValueError("slots: the pool is empty; it needs at least one state")
     if slots.device.type == "cpu" and not torch.compiler.is_compiling():
         used = slots[slots >= 0]
         if len(used) and (used.max() >= count or len(used.unique()) < len(used)):

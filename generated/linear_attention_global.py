@@ -998,10 +998,10 @@ class _Recurrence(torch.autograd.Function):
         return *(d if needed else None for d, needed in wanted), *[None] * 5
 
 
-def _recurrence(*arguments):
-    """`_Recurrence`; what torch says where it has no derivative of this kind is said in this file's terms."""
+def _applied(function, *arguments):
+    """What torch says where it has no derivative of this kind is said in this file's terms."""
     try:
-        return _Recurrence.apply(*arguments)
+        return function.apply(*arguments)
     except RuntimeError as error:
         if "setup_context" not in str(error) and "jvp" not in str(error):
             raise
@@ -1152,7 +1152,7 @@ def _run(tensors, scale, cu_seqlens, mask, mode, backend, schedule, chunk_size):
     if mode == "naive":
         o = _naive_documents(*tensors, offsets, scale)
     else:
-        o = _recurrence(*tensors, offsets, scale, mode, backend, size)
+        o = _applied(_Recurrence, *tensors, offsets, scale, mode, backend, size)
     return o, None
 
 
@@ -1193,22 +1193,24 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
-                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
-                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                if axis == "H" and name in INPUTS:
+                    if size > sizes[axis]:
+                        sizes[axis], origin[axis] = size, name
                     continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
             origin.setdefault(axis, name)
+    for (name, layout), x in zip(INPUTS.items(), tensors, strict=False):
+        size = x.shape[layout.split().index("H") - len(layout.split())]
+        if size != sizes["H"] and (size == 0 or sizes["H"] % size):
+            given = f"{name}: axis H of [{layouts[name]}] is {size} in shape {tuple(x.shape)}"
+            raise ValueError(
+                f"{given}, but {sizes['H']} in {origin['H']}; heads are shared where one number divides the other"
+            )
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
-
-
-def _divides(a, b):
-    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
-    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):

@@ -1599,6 +1599,8 @@ def _step(q, k, v, S, S_end, slots, scale):
     """One token of every sequence by one kernel: the output. What is after it is written to S_end."""
     q, k, v = (x.contiguous() for x in (q, k, v))
     with _without_autocast(q.device):
+        torch.autograd.graph.increment_version([S_end])  # autograd does not see what a kernel writes
+        slots = None if slots is None else slots.contiguous()
         return _launch_step(slots, scale, q, k, v, S, S_end)
 
 
@@ -1676,10 +1678,18 @@ class _Recurrence(torch.autograd.Function):
         return *(d if needed else None for d, needed in wanted), *[None] * 6
 
 
-def _recurrence(*arguments):
-    """`_Recurrence`; what torch says where it has no derivative of this kind is said in this file's terms."""
+class _Step(torch.autograd.Function):
+    """The operator of one token, which is taken where no gradient is needed."""
+
+    @staticmethod
+    def forward(_, *arguments):
+        return OPS["step"](*arguments)
+
+
+def _applied(function, *arguments):
+    """What torch says where it has no derivative of this kind is said in this file's terms."""
     try:
-        return _Recurrence.apply(*arguments)
+        return function.apply(*arguments)
     except RuntimeError as error:
         if "setup_context" not in str(error) and "jvp" not in str(error):
             raise
@@ -1857,7 +1867,7 @@ def step(q, k, v, state=None, *, scale=None, slots=None, in_place=False, backend
         backend: "torch", "triton" (one launch), or "auto": triton for tensors on a GPU.
 
     Returns:
-        o [B, H, V] and the State after the token, which is `state` itself where that is updated in place.
+        o [B, H, V] and the State after the token, of the tensors of `state` itself where they are updated in place.
 
     Raises:
         ValueError, TypeError: naming the argument, what was given and what is needed, before anything is computed.
@@ -1890,7 +1900,7 @@ def step(q, k, v, state=None, *, scale=None, slots=None, in_place=False, backend
     if backend == "triton":
         token = [x[:, None] for x in tensors[: len(INPUTS)]] + list(tensors[len(INPUTS) :])
         ends = [S if in_place else torch.empty_like(S)]
-        o = OPS["step"](*token, S, *ends, slots, scale)[:, 0]
+        o = _applied(_Step, *token, S, *ends, slots, scale)[:, 0]
         (S,) = ends
     else:
         inputs = (_repeated(x, sizes["H"], axis=1) for x in tensors[: len(INPUTS)])
@@ -1898,7 +1908,8 @@ def step(q, k, v, state=None, *, scale=None, slots=None, in_place=False, backend
         (S,) = [_at(S, slots)]
         with _without_autocast(tensors[0].device):
             query, k, v, log_decay = _token_values(*(x.contiguous().to(dtype) for x in tensors), scale)
-            o, S = _token_step(query, k, v, log_decay, S)
+            o, *ends = _token_step(query, k, v, log_decay, S)
+        (S,) = (x.contiguous() for x in ends)
         o = o.to(tensors[2].dtype)
         if slots is not None:
             o = torch.where(slots.view(-1, *[1] * (o.dim() - 1)) < 0, 0, o)
@@ -1978,7 +1989,7 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:
-        o, *state = _recurrence(*tensors, *state, offsets, scale, mode, backend, schedule, size)
+        o, *state = _applied(_Recurrence, *tensors, *state, offsets, scale, mode, backend, schedule, size)
     return o, State(*state) if output_final_state else None
 
 
@@ -2019,22 +2030,24 @@ def _check_tensors(layouts, tensors):
             raise ValueError(f"{name}: expected {len(axes)} axes [{layout}], got shape {tuple(x.shape)}")
         for axis, size in zip(axes, x.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
-                if axis == "H" and name in INPUTS and _divides(size, sizes[axis]):
-                    sizes[axis], origin[axis] = max((sizes[axis], origin[axis]), (size, name))
+                if axis == "H" and name in INPUTS:
+                    if size > sizes[axis]:
+                        sizes[axis], origin[axis] = size, name
                     continue
                 given = f"{name}: axis {axis} of [{layout}] is {size} in shape {tuple(x.shape)}"
-                fix = "; heads are shared where one number divides the other" if axis == "H" and name in INPUTS else ""
-                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}{fix}")
+                raise ValueError(f"{given}, but {sizes[axis]} in {origin[axis]}")
             origin.setdefault(axis, name)
+    for (name, layout), x in zip(INPUTS.items(), tensors, strict=False):
+        size = x.shape[layout.split().index("H") - len(layout.split())]
+        if size != sizes["H"] and (size == 0 or sizes["H"] % size):
+            given = f"{name}: axis H of [{layouts[name]}] is {size} in shape {tuple(x.shape)}"
+            raise ValueError(
+                f"{given}, but {sizes['H']} in {origin['H']}; heads are shared where one number divides the other"
+            )
     for axis in ("K", "V"):
         if sizes[axis] == 0:
             raise ValueError(f"{origin[axis]}: axis {axis} is empty; it needs at least one channel")
     return sizes
-
-
-def _divides(a, b):
-    """Whether one number of heads divides the other: the heads with the smaller one each serve a group."""
-    return min(a, b) > 0 and max(a, b) % min(a, b) == 0
 
 
 def _widest(tensors):
@@ -2143,6 +2156,8 @@ def _check_slots(slots, state, sizes, device):
         raise ValueError("slots: there is no state for them; pass the pool as `state`")
     held = isinstance(state, (tuple, list)) and state and isinstance(state[0], Tensor) and state[0].dim()
     count = len(state[0]) if held else sizes["B"]
+    if not count and sizes["B"]:
+        raise ValueError("slots: the pool is empty; it needs at least one state")
     if slots.device.type == "cpu" and not torch.compiler.is_compiling():
         used = slots[slots >= 0]
         if len(used) and (used.max() >= count or len(used.unique()) < len(used)):

@@ -1243,6 +1243,8 @@ def _step(r, k, v, w, u, S, z, S_end, z_end, shift, maximum, read_maximum, read_
         x.contiguous() for x in (r, k, v, w, u, shift, maximum, read_maximum, read_shift)
     )
     with _without_autocast(r.device):
+        torch.autograd.graph.increment_version([S_end, z_end])  # autograd does not see what a kernel writes
+        slots = None if slots is None else slots.contiguous()
         return _launch_step(slots, shift, maximum, read_maximum, read_shift, r, k, v, w, u, S, z, S_end, z_end)
 
 
@@ -1330,10 +1332,18 @@ class _Recurrence(torch.autograd.Function):
         return *(d if needed else None for d, needed in wanted), *[None] * 8
 
 
-def _recurrence(*arguments):
-    """`_Recurrence`; what torch says where it has no derivative of this kind is said in this file's terms."""
+class _Step(torch.autograd.Function):
+    """The operator of one token, which is taken where no gradient is needed."""
+
+    @staticmethod
+    def forward(_, *arguments):
+        return OPS["step"](*arguments)
+
+
+def _applied(function, *arguments):
+    """What torch says where it has no derivative of this kind is said in this file's terms."""
     try:
-        return _Recurrence.apply(*arguments)
+        return function.apply(*arguments)
     except RuntimeError as error:
         if "setup_context" not in str(error) and "jvp" not in str(error):
             raise
@@ -1520,7 +1530,7 @@ def step(r, k, v, w, u, state=None, *, scale=None, slots=None, in_place=False, b
         backend: "torch", "triton" (one launch), or "auto": triton for tensors on a GPU.
 
     Returns:
-        o [B, D] and the State after the token, which is `state` itself where that is updated in place.
+        o [B, D] and the State after the token, of the tensors of `state` itself where they are updated in place.
 
     Raises:
         ValueError, TypeError: naming the argument, what was given and what is needed, before anything is computed.
@@ -1555,8 +1565,17 @@ def step(r, k, v, w, u, state=None, *, scale=None, slots=None, in_place=False, b
     if backend == "triton":
         token = [x[:, None] for x in tensors[: len(INPUTS)]] + list(tensors[len(INPUTS) :])
         ends = [x if in_place else torch.empty_like(x) for x in (S, z)]
-        o = OPS["step"](
-            *token, S, z, *ends, shift[:, None], maximum[:, None], read_maximum[:, None], read_shift[:, None], slots
+        o = _applied(
+            _Step,
+            *token,
+            S,
+            z,
+            *ends,
+            shift[:, None],
+            maximum[:, None],
+            read_maximum[:, None],
+            read_shift[:, None],
+            slots,
         )[:, 0]
         S, z = ends
     else:
@@ -1565,7 +1584,8 @@ def step(r, k, v, w, u, state=None, *, scale=None, slots=None, in_place=False, b
             v, weight, log_decay, bonus_weight, read_weight, gate = _token_values(
                 *(x.contiguous().to(dtype) for x in tensors), shift, maximum, read_maximum, read_shift
             )
-            o, S, z = _token_step(v, weight, log_decay, bonus_weight, read_weight, gate, S, z)
+            o, *ends = _token_step(v, weight, log_decay, bonus_weight, read_weight, gate, S, z)
+        S, z = (x.contiguous() for x in ends)
         o = o.to(tensors[2].dtype)
         if slots is not None:
             o = torch.where(slots.view(-1, *[1] * (o.dim() - 1)) < 0, 0, o)
@@ -1646,8 +1666,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, shift, maximum, read_maximum, read_shift, offsets)
     else:
-        o, *state = _recurrence(
-            *tensors, *state, shift, maximum, read_maximum, read_shift, offsets, mode, backend, size
+        o, *state = _applied(
+            _Recurrence, *tensors, *state, shift, maximum, read_maximum, read_shift, offsets, mode, backend, size
         )
     return o, State(*state, m) if output_final_state else None
 
@@ -1819,6 +1839,8 @@ def _check_slots(slots, state, sizes, device):
         raise ValueError("slots: there is no state for them; pass the pool as `state`")
     held = isinstance(state, (tuple, list)) and state and isinstance(state[0], Tensor) and state[0].dim()
     count = len(state[0]) if held else sizes["B"]
+    if not count and sizes["B"]:
+        raise ValueError("slots: the pool is empty; it needs at least one state")
     if slots.device.type == "cpu" and not torch.compiler.is_compiling():
         used = slots[slots >= 0]
         if len(used) and (used.max() >= count or len(used.unique()) < len(used)):

@@ -127,6 +127,23 @@ def test_the_operators_say_so_too(name: str, nothing_compiled: None) -> None:
     torch.testing.assert_close(compiled(**values), module.chunk(**values)[0])
 
 
+def test_one_graph_serves_other_numbers_of_heads(nothing_compiled: None) -> None:
+    module = emitted("simple_gla")
+    compiled = torch.compile(lambda **x: module.chunk(**x)[0], fullgraph=True, dynamic=True, backend="aot_eager")
+    for counts in ((2, 4, 1), (4, 2, 2)):
+        values = share(module, draw(module, T=8, H=H, K=4, V=4), counts)
+        torch.testing.assert_close(compiled(**values), module.chunk(**values)[0])
+
+
+def test_no_order_of_the_inputs_is_needed() -> None:
+    module = emitted("simple_gla")
+    values = draw(module, T=5, H=6, K=4, V=4)
+    for heads in ((2, 3, 6, 1), (6, 2, 3, 1), (1, 2, 3, 6)):
+        shared = {n: x[:, :, :h] for (n, x), h in zip(values.items(), heads, strict=True)}
+        full = {n: x.repeat_interleave(6 // x.shape[2], 2) for n, x in shared.items()}
+        torch.testing.assert_close(module.chunk(**shared)[0], module.chunk(**full)[0])
+
+
 @pytest.mark.parametrize(("counts", "message"), [
     ({"k": 3}, "k: axis H of [B T H K] is 3 in shape (1, 5, 3, 4), but 4 in q; heads are shared where one number"),
     ({"g": 8, "v": 6}, "v: axis H of [B T H V] is 6"),

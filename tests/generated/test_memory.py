@@ -1,12 +1,24 @@
-"""What the torch forms allocate beside inputs, outputs and gradients: little, where those are most of what there is."""
+"""The chunkwise form in torch goes segment by segment of time, so that what it allocates at a time is little."""
 from __future__ import annotations
 
 import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from tests.generated.catalogue import REPRESENTATIVES, emitted
-from tests.generated.inputs import Values
+from tests.generated.catalogue import CHUNK, REPRESENTATIVES, emitted
+from tests.generated.inputs import Values, draw_state, weak
+from tests.generated.support import assert_matches, run, truth
+
+
+@pytest.mark.parametrize("name", [n for n in REPRESENTATIVES if hasattr(emitted(n), "NUMBERS")])
+def test_segments_of_time_are_the_sequence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One per chunk, the last of which is ragged."""
+    module = emitted(name)
+    monkeypatch.setattr(module, "NUMBERS", 1)
+    values = weak(module, B=2, T=40, H=2)
+    state = draw_state(module, values)
+    assert len(module._segments(40, 16, torch.zeros(2, 2, 16, 8))) == 3
+    assert_matches(run(module, CHUNK, values, state, chunk_size=16), truth(module, values, state))
 
 
 def numbers(values: Values) -> int:

@@ -14,7 +14,8 @@ from tests.generated.inputs import Values, draw, draw_state
 from tests.generated.support import assert_matches, run, truth
 
 BACKENDS = ["torch", pytest.param("triton", marks=pytest.mark.interpreter)]
-SLOTS = (3, -1, 0)
+SLOTS = (-1, 0, -1, 3)
+"""Before and after the sequence in slot 0 there is none."""
 
 
 def token_of(module: ModuleType, values: Values, t: int = 0) -> Values:
@@ -56,22 +57,55 @@ def test_a_state_is_overwritten(name: str, backend: str) -> None:
     o, after = module.step(**token, state=state, in_place=True, backend=backend)
     assert all(x is y for x, y in zip(after, state, strict=True))
     close((o, state), expected)
+    _, after = module.step(**token, state=after, backend=backend)
+    module.step(**token, state=after, in_place=True, backend=backend)  # what a step returns another one can overwrite
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_autograd_sees_that_a_state_was_overwritten(backend: str) -> None:
+    module = emitted("simple_gla")
+    values = draw(module, B=2, T=3, H=2, K=6, V=5)
+    state = module.State(**draw_state(module, values))
+    o, _ = module.chunk(**{**values, "q": values["q"].requires_grad_()}, initial_state=state)
+    with torch.no_grad():
+        module.step(**token_of(module, values), state=state, in_place=True, backend=backend)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        o.sum().backward()
+
+
+@pytest.mark.interpreter
+def test_a_forward_derivative_is_refused_by_the_kernel() -> None:
+    module = emitted("simple_gla")
+    token, state = tokens(module)
+    with pytest.raises(RuntimeError, match="forward-mode derivatives need mode='naive'"):
+        torch.func.jvp(lambda q: module.step(**{**token, "q": q}, state=state, backend="triton")[0],
+                       (token["q"],), (torch.ones_like(token["q"]),))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_step_has_a_scale(backend: str) -> None:
+    module = emitted("simple_gla")
+    token, state = tokens(module)
+    o, _ = module.step(**token, state=state, backend=backend)
+    twice, _ = module.step(**token, state=state, scale=2 * 6 ** -0.5, backend=backend)
+    torch.testing.assert_close(twice, 2 * o)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", CARRYING)
 def test_a_pool_of_states(name: str, backend: str) -> None:
     module = emitted(name)
-    token, _ = tokens(module, B=3)
+    token, _ = tokens(module, B=4)
     _, pool = tokens(module, B=5)
     before = copied(pool)
     slots = torch.tensor(SLOTS, dtype=torch.int32 if backend == "torch" else torch.int64)
     rows = slots.clamp(min=0)
     expected, after = module.step(**token, state=type(pool)(*(x[rows] for x in before)))
-    o, found = module.step(**token, state=pool, slots=slots, backend=backend)
+    strided = torch.stack([slots, slots.flip(0)], 1)[:, 0]
+    o, found = module.step(**token, state=pool, slots=strided, backend=backend)
     assert all(x is y for x, y in zip(found, pool, strict=True))
-    assert not o[1].any()
-    for k in (0, 2):
+    assert not o[[0, 2]].any()
+    for k in (1, 3):
         close((o[k], [x[SLOTS[k]] for x in pool]), (expected[k], [x[k] for x in after]))
     for n in {0, 1, 2, 3, 4} - set(SLOTS):
         assert all(torch.equal(x[n], y[n]) for x, y in zip(pool, before, strict=True))
@@ -141,9 +175,11 @@ def test_the_operator_of_a_step_is_registered_right(name: str) -> None:
     try:
         token, state = tokens(module)
         module.step(**token, state=state, backend="triton")
+        module.step(**token, state=state, backend="triton", in_place=True)
     finally:
         module.OPS["step"] = original
-    torch.library.opcheck(original, seen[0], test_utils=("test_schema", "test_faketensor"))
+    for arguments in seen:
+        torch.library.opcheck(original, arguments, test_utils=("test_schema", "test_faketensor"))
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -155,6 +191,8 @@ def test_the_operator_of_a_step_is_registered_right(name: str) -> None:
     ({"slots": torch.tensor([0])}, "slots: expected shape [2] on cpu, got [1] on cpu"),
     ({"slots": torch.tensor([0, 2])}, "slots: expected different ones below 2, the size of the pool, got [0, 2]"),
     ({"slots": torch.tensor([1, 1])}, "slots: expected different ones below 2, the size of the pool, got [1, 1]"),
+    ({"slots": torch.tensor([-1, -1]), "state": (torch.zeros(0, 2, 6, 5),)},
+     "slots: the pool is empty; it needs at least one state"),
     ({"backend": "cuda"}, "backend: expected one of 'auto', 'torch', 'triton', got 'cuda'"),
 ])
 def test_wrong_arguments_are_named(options: dict[str, Any], message: str) -> None:
