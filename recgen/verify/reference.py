@@ -72,14 +72,18 @@ def rounded_to(dtype: torch.dtype, kept: Shapes = frozenset()) -> Changed:
 
 
 def disturbed(dtype: torch.dtype, seed: int, kept: Shapes = frozenset()) -> Changed:
-    """float64 results that `dtype` cannot hold exactly, times 1 + u·U(−1, 1), where u is the dtype's rounding unit."""
+    """float64 results that `dtype` cannot hold exactly, times 1 + u·U(−1, 1), where u is the dtype's rounding unit.
+
+    Of float64 itself all results, times 1 ± 2u: less would often round back, as where a sigmoid has become 1.
+    """
     generator = Generator().manual_seed(seed)
     unit = torch.finfo(dtype).eps / 2
 
     def change(x: Tensor) -> Tensor:
         noise = unit * (2 * torch.rand(x.shape, generator=generator, dtype=x.dtype) - 1)
-        exact = (x.to(dtype) == x) & (dtype is not x.dtype)  # of float64 itself it cannot be seen
-        return torch.where(exact, x, x * (1 + noise))
+        if dtype is x.dtype:
+            return x * (1 + 2 * unit * noise.sign())
+        return torch.where(x.to(dtype) == x, x, x * (1 + noise))
 
     return Changed(change, torch.float64, kept)
 

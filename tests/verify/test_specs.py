@@ -38,6 +38,11 @@ FOUND = {  # by earlier runs, each the smallest of its kind
     "a rate three times as steep as its exponent": {
         "inputs": {"S": "B T H K", "g": "B T H V"},
         "decay": {"type": "gated", "per": "key_value", "log": "-S ** 2 + -exp(g * 3)"}},
+    "a sigmoid that is 1 in float64, whose slope is not 0": {
+        "inputs": {"u": "B T H K", "lam": "B T H V"},
+        "params": {"C": {"axes": "H", "init": "0.5"}, "dt": {"axes": "H", "init": "loguniform(0.1, 1)"}},
+        "decay": {"type": "gated", "per": "key_value",
+                  "log": "exp(dt) * (-(u + C) ** 2 + -0.02 * sigmoid(lam + 1e-3))"}},
     "a sum of nothing but what is loaded": {
         "params": {"C": {"axes": "H V", "init": "0.5"}, "gamma": {"axes": "H V", "init": "0.5"}}, "value": "C",
         "readout": {"skip": "gamma"}},
