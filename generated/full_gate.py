@@ -692,12 +692,6 @@ class _Grid:
         self.tiles = self.blocks["tokens"]["TILES"]
         self.span = max(1, SCRATCH // max(1, self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
 
-    def gradient(self, x):
-        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
-        if x.shape[2] == self.heads:
-            return torch.empty_like(x)
-        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
-
     def launch(self, kernel, count, pointers, scalars, tile="tokens", **constants):
         """One program per tile and head of `count` chunks, or of sequences; those have small tiles."""
         block = self.blocks[tile]
@@ -850,9 +844,9 @@ def _launch_backward(size, offsets, scale, q, k, v, g, S, d_o, d_S):
     )
     grid.hand_over(d_S_edges, totals, d_S, d_S_start, True)
     d_q_tiles = S.new_empty(grid.tiles, batch, T, H, K)
-    d_g = grid.gradient(g)
+    d_g = _gradient_room(g, H)
     d_k_tiles = S.new_empty(grid.tiles, batch, T, H, K)
-    d_v = grid.gradient(v)
+    d_v = _gradient_room(v, H)
     scratch = grid.scratch()
     pointers = (S_edges, d_S_edges, d_o, g, k, v, q, d_q_tiles, d_g, d_k_tiles, d_v, scratch, grid.cuts)
     for first_slot in range(0, grid.chunks, grid.span):
@@ -890,6 +884,13 @@ def _group(x, heads):
 def _repeated(x, heads, axis=2):
     """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
     return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _gradient_room(x, heads):
+    """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+    if x.shape[2] == heads:
+        return torch.empty_like(x)
+    return x.new_empty(*x.shape[:2], heads, *x.shape[3:], dtype=torch.float32)
 
 
 def _per_group(gradient, x):

@@ -1805,12 +1805,6 @@ class _Grid:
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def gradient(self, x):
-        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
-        if x.shape[2] == self.heads:
-            return torch.empty_like(x)
-        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
-
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
@@ -2052,7 +2046,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
 
     if not grid.fits("_chunk_backward_reads"):
         d_log_decay_key_part = S.new_empty(batch, T, H, K)
-        d_q = grid.gradient(q)
+        d_q = _gradient_room(q, H)
         S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_query", "m")[0] + segments, *S_starts.shape[1:])
         grid.launch(
             _chunk_backward_query,
@@ -2105,7 +2099,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
 
     if grid.fits("_chunk_backward_reads"):
         d_log_decay_key_part = S.new_empty(batch, T, H, K)
-        d_q = grid.gradient(q)
+        d_q = _gradient_room(q, H)
         d_log_decay_value_part = S.new_empty(batch, T, H, V)
         S_edges = S.new_empty(rows // grid.tiles("_chunk_backward_reads", "m")[0] + segments, *S_starts.shape[1:])
         grid.launch(
@@ -2157,8 +2151,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
-        d_g = grid.gradient(g)
-        d_k = grid.gradient(k)
+        d_g = _gradient_room(g, H)
+        d_k = _gradient_room(k, H)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -2188,8 +2182,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = grid.gradient(v)
-        d_r = grid.gradient(r)
+        d_v = _gradient_room(v, H)
+        d_r = _gradient_room(r, H)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -2217,10 +2211,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, r, S, d_o, d_S)
         )
 
     if grid.fits("_chunk_backward_writes"):
-        d_g = grid.gradient(g)
-        d_k = grid.gradient(k)
-        d_v = grid.gradient(v)
-        d_r = grid.gradient(r)
+        d_g = _gradient_room(g, H)
+        d_k = _gradient_room(k, H)
+        d_v = _gradient_room(v, H)
+        d_r = _gradient_room(r, H)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -2275,6 +2269,13 @@ def _group(x, heads):
 def _repeated(x, heads, axis=2):
     """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
     return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _gradient_room(x, heads):
+    """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+    if x.shape[2] == heads:
+        return torch.empty_like(x)
+    return x.new_empty(*x.shape[:2], heads, *x.shape[3:], dtype=torch.float32)
 
 
 def _per_group(gradient, x):

@@ -1545,12 +1545,6 @@ class _Grid:
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def gradient(self, x):
-        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
-        if x.shape[2] == self.heads:
-            return torch.empty_like(x)
-        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
-
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
@@ -1793,7 +1787,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     if not grid.fits("_chunk_backward_reads"):
-        d_q = grid.gradient(q)
+        d_q = _gradient_room(q, H)
         S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
         grid.launch(
             _chunk_backward_query,
@@ -1839,7 +1833,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
         )
 
     if grid.fits("_chunk_backward_reads"):
-        d_q = grid.gradient(q)
+        d_q = _gradient_room(q, H)
         d_log_decay_part = S.new_empty(batch, T, H, V)
         S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_reads", "m") + segments, *S_starts.shape[1:])
         grid.launch(
@@ -1887,7 +1881,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
-        d_k = grid.gradient(k)
+        d_k = _gradient_room(k, H)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1910,8 +1904,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = grid.gradient(v)
-        d_g = grid.gradient(g)
+        d_v = _gradient_room(v, H)
+        d_g = _gradient_room(g, H)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1938,9 +1932,9 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
         )
 
     if grid.fits("_chunk_backward_writes"):
-        d_k = grid.gradient(k)
-        d_v = grid.gradient(v)
-        d_g = grid.gradient(g)
+        d_k = _gradient_room(k, H)
+        d_v = _gradient_room(v, H)
+        d_g = _gradient_room(g, H)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1991,6 +1985,13 @@ def _group(x, heads):
 def _repeated(x, heads, axis=2):
     """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
     return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _gradient_room(x, heads):
+    """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+    if x.shape[2] == heads:
+        return torch.empty_like(x)
+    return x.new_empty(*x.shape[:2], heads, *x.shape[3:], dtype=torch.float32)
 
 
 def _per_group(gradient, x):

@@ -1068,12 +1068,6 @@ class _Grid:
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def gradient(self, x):
-        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
-        if x.shape[2] == self.heads:
-            return torch.empty_like(x)
-        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
-
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
@@ -1406,7 +1400,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = grid.gradient(v)
+        d_v = _gradient_room(v, H)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1424,7 +1418,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
 
     if grid.fits("_chunk_backward_writes"):
         d_key_features_rows = S.new_empty(batch, T, H, M)
-        d_v = grid.gradient(v)
+        d_v = _gradient_room(v, H)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1541,6 +1535,13 @@ def _group(x, heads):
 def _repeated(x, heads, axis=2):
     """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
     return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _gradient_room(x, heads):
+    """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+    if x.shape[2] == heads:
+        return torch.empty_like(x)
+    return x.new_empty(*x.shape[:2], heads, *x.shape[3:], dtype=torch.float32)
 
 
 def _per_group(gradient, x):

@@ -1357,12 +1357,6 @@ class _Grid:
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def gradient(self, x):
-        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
-        if x.shape[2] == self.heads:
-            return torch.empty_like(x)
-        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
-
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
@@ -1594,7 +1588,7 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_part = S.new_empty(batch, T, H, K)
-    d_q = grid.gradient(q)
+    d_q = _gradient_room(q, H)
     S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
@@ -1639,7 +1633,7 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
-        d_g = grid.gradient(g)
+        d_g = _gradient_room(g, H)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1665,7 +1659,7 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = grid.gradient(v)
+        d_v = _gradient_room(v, H)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1684,8 +1678,8 @@ def _launch_backward(schedule, size, offsets, scale, q, g, v, S, d_o, d_S):
         )
 
     if grid.fits("_chunk_backward_writes"):
-        d_g = grid.gradient(g)
-        d_v = grid.gradient(v)
+        d_g = _gradient_room(g, H)
+        d_v = _gradient_room(v, H)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1732,6 +1726,13 @@ def _group(x, heads):
 def _repeated(x, heads, axis=2):
     """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
     return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _gradient_room(x, heads):
+    """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+    if x.shape[2] == heads:
+        return torch.empty_like(x)
+    return x.new_empty(*x.shape[:2], heads, *x.shape[3:], dtype=torch.float32)
 
 
 def _per_group(gradient, x):

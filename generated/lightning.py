@@ -1138,12 +1138,6 @@ class _Grid:
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def gradient(self, x):
-        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
-        if x.shape[2] == self.heads:
-            return torch.empty_like(x)
-        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
-
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
@@ -1372,7 +1366,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
         )
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
-    d_q = grid.gradient(q)
+    d_q = _gradient_room(q, H)
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1410,7 +1404,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
         d_S_starts = grid.hand_over(d_S_ends, totals, d_S, d_S_end, reverse=True)
 
     if not grid.fits("_chunk_backward_writes"):
-        d_k = grid.gradient(k)
+        d_k = _gradient_room(k, H)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1431,7 +1425,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = grid.gradient(v)
+        d_v = _gradient_room(v, H)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1450,8 +1444,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, S, d_o, d_S):
         )
 
     if grid.fits("_chunk_backward_writes"):
-        d_k = grid.gradient(k)
-        d_v = grid.gradient(v)
+        d_k = _gradient_room(k, H)
+        d_v = _gradient_room(v, H)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1495,6 +1489,13 @@ def _group(x, heads):
 def _repeated(x, heads, axis=2):
     """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
     return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _gradient_room(x, heads):
+    """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+    if x.shape[2] == heads:
+        return torch.empty_like(x)
+    return x.new_empty(*x.shape[:2], heads, *x.shape[3:], dtype=torch.float32)
 
 
 def _per_group(gradient, x):

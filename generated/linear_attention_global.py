@@ -615,12 +615,6 @@ class _Grid:
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def gradient(self, x):
-        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
-        if x.shape[2] == self.heads:
-            return torch.empty_like(x)
-        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
-
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
@@ -729,7 +723,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
     segments = grid.segments
     products = _products((q, k, v))
 
-    d_q = grid.gradient(q)
+    d_q = _gradient_room(q, H)
     d_S_parts = grid.new_empty(segments, H, K, V)
     d_z_parts = grid.new_empty(segments, H, K)
     grid.launch(
@@ -754,7 +748,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
     d_S = grid.total(d_S_parts)
     d_z = grid.total(d_z_parts)
 
-    d_k = grid.gradient(k)
+    d_k = _gradient_room(k, H)
     grid.launch(
         _chunk_backward_key,
         "m",
@@ -772,7 +766,7 @@ def _launch_backward(size, offsets, scale, q, k, v, S, z, o, n, d_o):
         **products,
     )
 
-    d_v = grid.gradient(v)
+    d_v = _gradient_room(v, H)
     grid.launch(
         _chunk_backward_value,
         "v",
@@ -807,6 +801,13 @@ def _group(x, heads):
 def _repeated(x, heads, axis=2):
     """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
     return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _gradient_room(x, heads):
+    """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+    if x.shape[2] == heads:
+        return torch.empty_like(x)
+    return x.new_empty(*x.shape[:2], heads, *x.shape[3:], dtype=torch.float32)
 
 
 def _per_group(gradient, x):

@@ -834,12 +834,6 @@ class _Grid:
         self.tiles = self.blocks["tokens"]["TILES"]
         self.span = max(1, SCRATCH // max(1, self.heads * self.tiles * size * BM * self.blocks["tokens"]["BV"]))
 
-    def gradient(self, x):
-        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
-        if x.shape[2] == self.heads:
-            return torch.empty_like(x)
-        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
-
     def launch(self, kernel, count, pointers, scalars, tile="tokens", **constants):
         """One program per tile and head of `count` chunks, or of sequences; those have small tiles."""
         block = self.blocks[tile]
@@ -1008,10 +1002,10 @@ def _launch_backward(size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_
     )
     grid.hand_over(d_S_edges, totals, d_S, d_S_start, True)
     d_D_chunks = S.new_empty(grid.chunks, H, V)
-    d_x = grid.gradient(x)
+    d_x = _gradient_room(x, H)
     d_C_tiles = S.new_empty(grid.tiles, batch, T, H, K)
     d_A_log_chunks = S.new_empty(grid.chunks, H, K, V)
-    d_dt = grid.gradient(dt)
+    d_dt = _gradient_room(dt, H)
     d_dt_bias_chunks = S.new_empty(grid.chunks, H, V)
     d_B_tiles = S.new_empty(grid.tiles, batch, T, H, K)
     scratch = grid.scratch()
@@ -1074,6 +1068,13 @@ def _group(x, heads):
 def _repeated(x, heads, axis=2):
     """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
     return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _gradient_room(x, heads):
+    """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+    if x.shape[2] == heads:
+        return torch.empty_like(x)
+    return x.new_empty(*x.shape[:2], heads, *x.shape[3:], dtype=torch.float32)
 
 
 def _per_group(gradient, x):

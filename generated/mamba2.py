@@ -1380,12 +1380,6 @@ class _Grid:
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def gradient(self, x):
-        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
-        if x.shape[2] == self.heads:
-            return torch.empty_like(x)
-        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
-
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
@@ -1641,7 +1635,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
         S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
-    d_C = grid.gradient(C)
+    d_C = _gradient_room(C, H)
     S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
@@ -1695,7 +1689,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
 
     if not grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_key", "m")[2], batch, T, H)
-        d_B = grid.gradient(B)
+        d_B = _gradient_room(B, H)
         d_key_rows = S.new_empty(batch, T, H, K)
         grid.launch(
             _chunk_backward_key,
@@ -1729,7 +1723,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_x = grid.gradient(x)
+        d_x = _gradient_room(x, H)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -1753,9 +1747,9 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
 
     if grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_writes", "m")[2], batch, T, H)
-        d_B = grid.gradient(B)
+        d_B = _gradient_room(B, H)
         d_key_rows = S.new_empty(batch, T, H, K)
-        d_x = grid.gradient(x)
+        d_x = _gradient_room(x, H)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -1825,6 +1819,13 @@ def _group(x, heads):
 def _repeated(x, heads, axis=2):
     """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
     return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _gradient_room(x, heads):
+    """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+    if x.shape[2] == heads:
+        return torch.empty_like(x)
+    return x.new_empty(*x.shape[:2], heads, *x.shape[3:], dtype=torch.float32)
 
 
 def _per_group(gradient, x):

@@ -1682,12 +1682,6 @@ class _Grid:
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def gradient(self, x):
-        """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
-        if x.shape[2] == self.heads:
-            return torch.empty_like(x)
-        return x.new_empty(*x.shape[:2], self.heads, *x.shape[3:], dtype=torch.float32)
-
     def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
@@ -1978,7 +1972,7 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
         z_starts = grid.hand_over(z_ends, totals, z, torch.empty_like(z))
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
-    d_q = grid.gradient(q)
+    d_q = _gradient_room(q, H)
     S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
     z_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *z_starts.shape[1:])
     grid.launch(
@@ -2045,7 +2039,7 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
     if not grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_key", "m")[2], batch, T, H)
         d_key_rows = S.new_empty(batch, T, H, K)
-        d_k = grid.gradient(k)
+        d_k = _gradient_room(k, H)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -2085,7 +2079,7 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
         )
 
     if not grid.fits("_chunk_backward_writes"):
-        d_v = grid.gradient(v)
+        d_v = _gradient_room(v, H)
         grid.launch(
             _chunk_backward_value,
             "v",
@@ -2112,8 +2106,8 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
     if grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_writes", "m")[2], batch, T, H)
         d_key_rows = S.new_empty(batch, T, H, K)
-        d_k = grid.gradient(k)
-        d_v = grid.gradient(v)
+        d_k = _gradient_room(k, H)
+        d_v = _gradient_room(v, H)
         grid.launch(
             _chunk_backward_writes,
             "m",
@@ -2188,6 +2182,13 @@ def _group(x, heads):
 def _repeated(x, heads, axis=2):
     """An input for all heads: where it has fewer, each of its heads serves a group of consecutive ones."""
     return x if x.shape[axis] == heads else x.repeat_interleave(heads // x.shape[axis], axis)
+
+
+def _gradient_room(x, heads):
+    """Room for the gradient of an input: in float32 for every head that it serves, where these are several."""
+    if x.shape[2] == heads:
+        return torch.empty_like(x)
+    return x.new_empty(*x.shape[:2], heads, *x.shape[3:], dtype=torch.float32)
 
 
 def _per_group(gradient, x):

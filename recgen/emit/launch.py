@@ -187,7 +187,7 @@ def buffer(
     """
     if store.kind == "output" and store.name.startswith("d_"):
         name = store.name.removeprefix("d_")
-        return f"grid.gradient({name})" if name in grouped else f"torch.empty_like({name})"
+        return f"_gradient_room({name}, H)" if name in grouped else f"torch.empty_like({name})"
     shape = [*tiles, *([stretches] if store.over_time else ["batch", "T"]), *widths]
     return f"{value if store.kind == 'output' else state}.new_empty({', '.join(shape)})"
 
