@@ -15,14 +15,14 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet $(PIP_ARGS) --constraint constraints.txt
 
-.PHONY: demo test compile compile-versions gpu generate docs check lint clean
+.PHONY: demo test compile compile-versions gpu generate docs site check lint clean
 .DEFAULT_GOAL := test
 
 demo: $(INSTALLED)  ## generate, verify and train on real text; writes demo.html
 	$(BIN)/recgen demo --out demo.html
 
 test: $(INSTALLED)  ## the whole suite, with a sample of what make compile compiles
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(SELECT)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(SELECT)
 
 compile: $(INSTALLED)  ## every kernel at every width and dtype, for GPUs that are not here
 	OMP_NUM_THREADS=1 RECGEN_OFFLINE=all $(BIN)/python -m pytest -m offline
@@ -39,15 +39,20 @@ generate: $(INSTALLED)  ## rewrite generated/ from specs/
 docs: $(INSTALLED)  ## rewrite README's catalogue and docs/operators/ from specs/
 	$(BIN)/python docs/catalogue.py
 
+site: $(INSTALLED)  ## the documentation as a site, in build/site
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -E -W --keep-going -q -b html docs build/site
+
 check: $(INSTALLED)  ## generated/, docs/operators/ and README's catalogue are byte for byte what specs/ gives
 	$(BIN)/recgen generate specs/*.yaml --out generated --check
 	$(BIN)/python docs/catalogue.py --check
 
-lint: $(INSTALLED)
+lint: $(INSTALLED)  ## style, and the types of all of recgen/
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
 
 clean:  ## everything that make has made here
-	rm -rf $(VENV) build dist gpu demo.html .hypothesis .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist gpu demo.html .hypothesis .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # torch goes first, so that the build it is pinned to is the one every later requirement finds; with it what builds

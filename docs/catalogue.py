@@ -1,7 +1,7 @@
 """The pages of the catalogue, from specs/: the table in README.md, and docs/operators/NAME.md for every operator.
 
-    python docs/catalogue.py            writes them
-    python docs/catalogue.py --check    writes nothing; fails when one is missing, differs, or is of no operator
+`python docs/catalogue.py` writes them. With `--check` it writes nothing, and fails when one is missing, differs, or is
+of no operator.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+from mathematics import sections  # noqa: E402
 
 from recgen import compiler  # noqa: E402
 from recgen.errors import SpecError  # noqa: E402
 from recgen.resources import catalogue  # noqa: E402
 from recgen.spec import Spec, read  # noqa: E402
-from recgen.spec.axes import axes_of  # noqa: E402
-from recgen.spec.model import AXIS_MEANING  # noqa: E402
+from recgen.spec.axes import varies_with  # noqa: E402
+from recgen.spec.schema import HINT  # noqa: E402
+from recgen.spec.source import listing  # noqa: E402
 
 README = ROOT / "README.md"
 PAGES = ROOT / "docs" / "operators"
@@ -27,6 +30,7 @@ TABLE = re.compile(r"(?<=<!-- catalogue -->\n\n).*?(?=\n\n<!-- end -->)", re.DOT
 HEAD = ("operator", "log-decay ℓ", "varies with", "features", "normalizer", "published")
 ORDER = ("none", "head", "key", "value", "key_value", "channel")
 KINDS = ("none", "fixed", "learned", "gated")
+KEPT = ("Meaning", "Inputs", "Parameters")  # of what the reader understood
 CITED = re.compile(r"arXiv:([\d.]+)")
 
 
@@ -50,22 +54,19 @@ def _row(spec: Spec) -> tuple[str, ...]:
     none = "0" if spec.causal else "0, over all positions"
     decay = none if spec.decay.type == "none" else _code(spec.decay.log.text)
     normalizer = "–" if spec.normalizer.kind == "none" else spec.normalizer.kind
-    return (f"[`{spec.name}`](docs/operators/{spec.name}.md)", decay, _varies(spec), _features(spec), normalizer,
-            spec.cite or "–")
+    varies = listing(varies_with(spec.decay.log, spec.tensors), "and") or "–"
+    return (
+        f"[`{spec.name}`](docs/operators/{spec.name}.md)",
+        decay,
+        varies,
+        _features(spec),
+        normalizer,
+        spec.cite or "–",
+    )
 
 
 def _code(text: str) -> str:
     return f"`{text.replace('|', chr(92) + '|')}`"
-
-
-def _varies(spec: Spec) -> str:
-    """The axes along which the decay varies, in words; batch and time are "token"."""
-    carriers = axes_of(spec.decay.log, {tensor.name: tensor for tensor in spec.tensors})
-    words = {"B": "token", **{letter: AXIS_MEANING[letter] for letter in "HKVD"}}
-    found = [word for letter, word in words.items() if letter in carriers]
-    if len(found) < 2:
-        return "".join(found) or "–"
-    return f"{', '.join(found[:-1])} and {found[-1]}"
 
 
 def _features(spec: Spec) -> str:
@@ -84,23 +85,23 @@ def page(spec: Spec, path: Path) -> str:
         f"`{spec.name}`" + (f", published as {source}" if spec.cite else "") + f". The spec, {where}:",
         "",
         "```yaml",
-        path.read_text(encoding="utf-8").rstrip(),
+        "".join(line for line in path.open(encoding="utf-8") if not line.startswith(HINT)).rstrip(),
         "```",
         "",
         f"It compiles to {module}.",
     ]
     for title, text in _sections(spec):
-        lines += ["", f"## {title}", "", "```text", text.strip("\n"), "```"]
+        lines += ["", f"## {title}", "", text]
     return "\n".join(lines) + "\n"
 
 
 def _sections(spec: Spec) -> list[tuple[str, str]]:
     """What it means, and the sections of its derivation up to the adjoint, which is as long as all the others."""
     meaning = _titled(compiler.explain(spec, "read"))
-    derived = _titled(compiler.explain(spec, "derive"))
-    kept = {"Inputs": meaning, "Parameters": meaning}
-    read = [(title, text) for title, text in meaning.items() if title.split(",")[0] in kept or title == "Meaning"]
-    return read + [(title, text) for title, text in derived.items() if title != "Adjoint"]
+    derived = sections(compiler.explain(spec, "derive", latex=True))
+    read = [(title, text) for title, text in meaning.items() if title.split(",")[0] in KEPT]
+    blocks = [(title, "```text\n" + text.strip("\n") + "\n```") for title, text in read]
+    return blocks + [(title, text) for title, text in derived.items() if title != "Adjoint"]
 
 
 def _titled(text: str) -> Mapping[str, str]:
@@ -123,7 +124,8 @@ def stale(wanted: Mapping[Path, str]) -> list[str]:
     wrong = [path for path, text in wanted.items() if not path.is_file() or path.read_bytes() != text.encode("utf-8")]
     extra = [path for path in PAGES.glob("*.md") if path not in wanted]
     return [f"{path.relative_to(ROOT)} is not up to date" for path in wrong] + [
-        f"{path.relative_to(ROOT)} is of no operator" for path in extra]
+        f"{path.relative_to(ROOT)} is of no operator" for path in extra
+    ]
 
 
 def main(arguments: list[str]) -> int:

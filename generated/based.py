@@ -364,6 +364,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
     return tl.dot(a.to(DOT), b.to(DOT), input_precision=PRECISION)
 
 
+@_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
 @_kernel
 def _segment_ends(
     key_features_ptr,
@@ -406,7 +418,7 @@ def _segment_ends(
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        S = S + _dot(tl.trans(key), v, DOT, PRECISION)
+        S = S + _dot_tn(key, v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
     tl.store(z_ends_ptr + (segment * H + head) * K + feature, z, mask=feature_valid & (tile == 0))
@@ -461,7 +473,7 @@ def _chunk_forward(
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query[t,m] S[m,c]
@@ -470,7 +482,7 @@ def _chunk_forward(
         tl.store(n_ptr + start + at, n, mask=valid & (tile == 0))
         o = y / (n[:, None] + 1e-6)
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, o)
-        S = S + _dot(tl.trans(key), v, DOT, PRECISION)
+        S = S + _dot_tn(key, v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -527,18 +539,14 @@ def _chunk_backward_query(
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_scores = d_n[:, None] + _dot(
-            d_y, tl.trans(v), DOT, PRECISION
-        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         # d_similarity[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         # d_query[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c] + Σ_i d_similarity[t,i] key[i,m]
-        d_query = (
-            d_n[:, None] * z[None, :] + _dot(d_y, tl.trans(S), DOT, PRECISION) + _dot(d_similarity, key, DOT, PRECISION)
-        )
+        d_query = d_n[:, None] * z[None, :] + _dot_nt(d_y, S, DOT, PRECISION) + _dot(d_similarity, key, DOT, PRECISION)
         _store(d_query_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_query)
-        S = S + _dot(tl.trans(key), v, DOT, PRECISION)
+        S = S + _dot_tn(key, v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
 
 
@@ -587,7 +595,7 @@ def _segment_ends_backward(
         d_y = d_o / (n[:, None] + 1e-6)
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
-        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_S_read = _dot_tn(query, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
@@ -651,18 +659,14 @@ def _chunk_backward_key(
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_scores = d_n[:, None] + _dot(
-            d_y, tl.trans(v), DOT, PRECISION
-        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         # d_similarity[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = (
-            d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION) + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        )
+        d_key = d_z[None, :] + _dot_nt(v, d_S, DOT, PRECISION) + _dot_tn(d_similarity, query, DOT, PRECISION)
         _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
-        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_S_read = _dot_tn(query, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
         d_S = d_S + d_S_read
         d_z = d_z + d_z_read
@@ -714,15 +718,15 @@ def _chunk_backward_value(
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
         # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
-        d_value = _dot(key, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
+        d_value = _dot(key, d_S, DOT, PRECISION) + _dot_tn(scores, d_y, DOT, PRECISION)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
-        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_S_read = _dot_tn(query, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_S = d_S + d_S_read
 
 
@@ -783,24 +787,20 @@ def _chunk_backward_writes(
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_scores = d_n[:, None] + _dot(
-            d_y, tl.trans(v), DOT, PRECISION
-        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         # d_similarity[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = (
-            d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION) + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        )
+        d_key = d_z[None, :] + _dot_nt(v, d_S, DOT, PRECISION) + _dot_tn(d_similarity, query, DOT, PRECISION)
         _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
         # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
-        d_value = _dot(key, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
+        d_value = _dot(key, d_S, DOT, PRECISION) + _dot_tn(scores, d_y, DOT, PRECISION)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
-        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_S_read = _dot_tn(query, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
         d_S = d_S + d_S_read
         d_z = d_z + d_z_read
@@ -1940,6 +1940,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -2072,7 +2074,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

@@ -1376,6 +1376,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale, sizes)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -1505,7 +1507,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

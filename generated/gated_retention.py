@@ -378,6 +378,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
 
 
 @_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
+@_helper
 def _tile_earlier_rows(x, row):
     """The sum over the rows strictly before each row."""
     return tl.sum(tl.where(row[None, :] < row[:, None], x[None, :], 0.0), 1)
@@ -452,7 +464,7 @@ def _segment_ends(
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end[:, None]
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
     tl.store(totals_ptr + segment * H + head, log_total, mask=tile == 0)
@@ -515,7 +527,7 @@ def _chunk_forward(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
@@ -529,7 +541,7 @@ def _chunk_forward(
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end[:, None]
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
@@ -590,7 +602,7 @@ def _chunk_backward_query(
         if chunk % EVERY == 0:
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
@@ -605,7 +617,7 @@ def _chunk_backward_query(
             mask=valid,
         )
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -622,7 +634,7 @@ def _chunk_backward_query(
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end[:, None]
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
 
 
 @_kernel
@@ -679,7 +691,7 @@ def _segment_ends_backward(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
         log_total += total
     _store(d_S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -756,7 +768,7 @@ def _chunk_backward_key(
             v_before = _load(
                 v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
             )
-            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
             suffix_before = _tile_later_rows(log_decay_before, time)
             decay_to_end_before = tl.exp(suffix_before)
             k_before = _load(
@@ -770,7 +782,7 @@ def _chunk_backward_key(
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
@@ -778,9 +790,9 @@ def _chunk_backward_key(
         d_suffix = decay_to_end * d_decay_to_end
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -795,12 +807,12 @@ def _chunk_backward_key(
         )
         d_similarity = pair_decay * d_weighted
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -860,21 +872,21 @@ def _chunk_backward_value(
         key_decayed = k * decay_to_end[:, None]
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
-        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot_tn(scores, d_o, DOT, PRECISION)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
 
 
@@ -887,9 +899,9 @@ def _chunk_backward_writes(
     q_ptr,
     d_o_ptr,
     d_S_ptr,
+    d_v_ptr,
     d_log_decay_reverse_ptr,
     d_k_ptr,
-    d_v_ptr,
     d_S_end_ptr,
     cuts_ptr,
     scale,
@@ -935,6 +947,10 @@ def _chunk_backward_writes(
         token = first + chunk * CHUNK
         start = token * H + head
         slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        g = tl.load(g_ptr + token * g_heads + g_head + row * g_heads, mask=valid, other=0.0).to(tl.float32)
+        log_decay = tl.where(valid, _logsigmoid(g) / 16, 0.0)
+        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
+        d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
         if chunk % EVERY == 1:  # the state is that at the start of the chunk before
@@ -944,62 +960,60 @@ def _chunk_backward_writes(
                 g_ptr + token_before * g_heads + g_head + row * g_heads, mask=valid_before, other=0.0
             ).to(tl.float32)
             log_decay_before = tl.where(valid_before, _logsigmoid(g_before) / 16, 0.0)
-            total_before = tl.sum(log_decay_before, 0)
-            chunk_decay_before = tl.exp(total_before)
             v_before = _load(
                 v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
             )
-            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
             suffix_before = _tile_later_rows(log_decay_before, time)
             decay_to_end_before = tl.exp(suffix_before)
             k_before = _load(
                 k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
             )
             key_decayed_before = k_before * decay_to_end_before[:, None]
+            total_before = tl.sum(log_decay_before, 0)
+            chunk_decay_before = tl.exp(total_before)
             d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
-        g = tl.load(g_ptr + token * g_heads + g_head + row * g_heads, mask=valid, other=0.0).to(tl.float32)
-        log_decay = tl.where(valid, _logsigmoid(g) / 16, 0.0)
-        total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
-        chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
-        v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
-        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
-        d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
+        key_decayed = k * decay_to_end[:, None]
+        # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION)
+        total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
+        chunk_decay = tl.exp(total)
+        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
+        d_key = decay_to_end[:, None] * d_key_decayed
+        d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         d_suffix = decay_to_end * d_decay_to_end
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        pair_decay = tl.exp(between)
+        weighted = similarity * pair_decay
+        d_total = chunk_decay * d_chunk_decay
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_value += _dot_tn(scores, d_o, DOT, PRECISION)
+        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        d_scores = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row[:, None]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_pair_decay = similarity * d_weighted
-        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
-        pair_decay = tl.exp(between)
         d_between = pair_decay * d_pair_decay
         tl.store(
             d_log_decay_reverse_ptr + tile * rows * H + start + at,
             _tile_earlier_rows(d_suffix, time) + d_total + _tile_rectangle(d_between, time),
             mask=valid,
         )
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_similarity = pair_decay * d_weighted
-        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        d_key += _dot_tn(d_similarity, query, DOT, PRECISION)
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
-        key_decayed = k * decay_to_end[:, None]
-        weighted = similarity * pair_decay
-        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
-        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
-        _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
-        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
-        decay_to_row = tl.exp(prefix)
-        query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -1153,7 +1167,7 @@ def _step_forward(
 TILES = {
     "sm_90": {
         64: {
-            "_chunk_forward": ((64, 64, 8, 1),),
+            "_chunk_forward": ((64, 64, 8, 2),),
             "_chunk_backward_query": ((32, 64, 8, 2),),
             "_chunk_backward_writes": ((32, 64, 8, 2),),
             "_segment_ends": ((64, 64, 8, 2),),
@@ -1164,12 +1178,58 @@ TILES = {
         128: {
             "_chunk_forward": ((32, 128, 8, 2),),
             "_chunk_backward_query": ((32, 128, 8, 2),),
+            "_chunk_backward_writes": ((32, 128, 8, 2),),
             "_segment_ends": ((32, 128, 8, 2),),
             "_segment_ends_backward": ((32, 128, 8, 2),),
             "_chunk_backward_key": ((32, 128, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
         },
-    }
+        256: {
+            "_chunk_forward": ((16, 64, 8, 2),),
+            "_chunk_backward_query": ((16, 32, 8, 2),),
+            "_segment_ends": ((32, 64, 8, 2),),
+            "_segment_ends_backward": ((32, 64, 8, 2),),
+            "_chunk_backward_key": ((16, 32, 8, 2),),
+            "_chunk_backward_value": ((16, 64, 8, 2),),
+        },
+    },
+    "sm_100": {
+        64: {
+            "_chunk_forward": ((64, 64, 8, 2),),
+            "_chunk_backward_query": ((64, 64, 8, 2),),
+            "_chunk_backward_writes": ((64, 64, 8, 2),),
+            "_segment_ends": ((64, 64, 8, 2),),
+            "_segment_ends_backward": ((64, 64, 8, 2),),
+            "_chunk_backward_key": ((64, 64, 8, 2),),
+            "_chunk_backward_value": ((64, 64, 8, 2),),
+        },
+        128: {
+            "_chunk_forward": ((32, 128, 8, 2),),
+            "_chunk_backward_query": ((32, 64, 8, 2),),
+            "_segment_ends": ((32, 128, 8, 2),),
+            "_segment_ends_backward": ((32, 128, 8, 1),),
+            "_chunk_backward_key": ((32, 64, 8, 2),),
+            "_chunk_backward_value": ((32, 128, 8, 2),),
+        },
+    },
+    "sm_80": {
+        64: {
+            "_chunk_forward": ((32, 64, 8, 2),),
+            "_chunk_backward_query": ((32, 64, 8, 2),),
+            "_segment_ends": ((64, 64, 8, 2),),
+            "_segment_ends_backward": ((64, 64, 8, 2),),
+            "_chunk_backward_key": ((32, 64, 8, 2),),
+            "_chunk_backward_value": ((64, 64, 8, 2),),
+        },
+        128: {
+            "_chunk_forward": ((16, 64, 8, 2),),
+            "_chunk_backward_query": ((32, 64, 8, 2),),
+            "_segment_ends": ((32, 128, 8, 2),),
+            "_segment_ends_backward": ((32, 128, 8, 2),),
+            "_chunk_backward_key": ((32, 64, 8, 2),),
+            "_chunk_backward_value": ((32, 128, 8, 1),),
+        },
+    },
 }
 
 
@@ -1252,21 +1312,19 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
-    def every(self, rows):
-        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
-        K, V = self.widths["m"], self.widths["v"]
-        return 2 if rows * (K + V) < K * V else 1
-
-    def stretch(self, kernel, axis):
-        """Tokens from one stored state to the next."""
-        rows = self.tiles(kernel, axis)[0]
-        return rows * self.every(rows)
+    def stretch(self, kernel, axis, own, across):
+        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
+        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """
+        rows, _, tiles, _, _ = self.tiles(kernel, axis)
+        width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
+        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, stretch=0, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1277,8 +1335,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
-        if sparse:
-            constants["EVERY"] = self.every(rows)
+        if stretch:
+            constants["EVERY"] = stretch // rows
         with _on(self.device):
             kernel[(programs,)](
                 *pointers,
@@ -1497,7 +1555,12 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
     d_q = _gradient_room(q, H)
-    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
+    stretch = (
+        grid.stretch("_chunk_backward_writes", "m", 1, 1)
+        if grid.fits("_chunk_backward_writes")
+        else grid.stretch("_chunk_backward_key", "m", 1, 1)
+    )
+    S_edges = S.new_empty(rows // stretch + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1516,7 +1579,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             scale,
             rows,
         ),
-        sparse=True,
+        stretch=stretch,
         g_group=_group(g, H),
         q_group=_group(q, H),
         v_group=_group(v, H),
@@ -1566,7 +1629,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 scale,
                 rows,
             ),
-            sparse=True,
+            stretch=stretch,
             g_group=_group(g, H),
             k_group=_group(k, H),
             v_group=_group(v, H),
@@ -1610,16 +1673,16 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
                 q,
                 d_o,
                 d_S_starts,
+                d_v,
                 d_log_decay_reverse,
                 d_k,
-                d_v,
                 d_S_end,
             ),
             (
                 scale,
                 rows,
             ),
-            sparse=True,
+            stretch=stretch,
             g_group=_group(g, H),
             k_group=_group(k, H),
             v_group=_group(v, H),
@@ -2145,6 +2208,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale, sizes)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -2277,7 +2342,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

@@ -426,6 +426,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
 
 
 @_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
+@_helper
 def _tile_siblings(row, HALF: tl.constexpr):
     """The pairs (t, i) that part at this level: t in the upper, i in the lower half of one block of 2 · HALF rows."""
     block = row // HALF
@@ -519,7 +531,7 @@ def _segment_ends(
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay[:, None] + _dot_tn(key_decayed, v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
     tl.store(totals_ptr + (segment * H + head) * K + feature, log_total, mask=feature_valid & (tile == 0))
@@ -600,7 +612,7 @@ def _chunk_forward(
             decay_to_middle = tl.exp(to_middle)
             key_weighted = k * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
-            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            similarity = _dot_nt(query_weighted, key_weighted, DOT, PRECISION)
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
@@ -608,7 +620,7 @@ def _chunk_forward(
         # y[t,c] = Σ_i scores_all[t,i] value[i,c] + self_score[t] value[t,c] + Σ_m query_decayed[t,m] S[m,c]
         y = _dot(scores_all, v, DOT, PRECISION) + self_score[:, None] * v + _dot(query_decayed, S, DOT, PRECISION)
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
-        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay[:, None] + _dot_tn(key_decayed, v, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
@@ -669,7 +681,7 @@ def _chunk_backward_query(
         if chunk % EVERY == 0:
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_decay_to_row = query * d_query_decayed
@@ -679,7 +691,7 @@ def _chunk_backward_query(
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores_all = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
@@ -687,7 +699,7 @@ def _chunk_backward_query(
         decay_to_end = tl.exp(suffix)
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end
-        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay[:, None] + _dot_tn(key_decayed, v, DOT, PRECISION)
         d_log_decay_levels = _tile_onward(d_prefix, CHUNK, CHUNK, BM)
         d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
@@ -765,7 +777,7 @@ def _segment_ends_backward(
         query = q * scale
         query_decayed = query * decay_to_row
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay[:, None] + d_S_read
         log_total += total
     _store(d_S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -843,7 +855,7 @@ def _chunk_backward_key(
             v_before = _load(
                 v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
             )
-            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
             suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
             decay_to_end_before = tl.exp(suffix_before)
             k_before = _load(
@@ -857,21 +869,21 @@ def _chunk_backward_key(
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores_all = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         prefix = _tile_through(log_decay, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay[:, None] + d_S_read
         d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
         d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
@@ -887,7 +899,7 @@ def _chunk_backward_key(
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
-            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_key_weighted = _dot_tn(d_similarity, query_weighted, DOT, PRECISION)
             d_decay_to_middle = k * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
@@ -961,7 +973,7 @@ def _chunk_backward_value(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
@@ -973,7 +985,7 @@ def _chunk_backward_value(
             decay_to_middle = tl.exp(to_middle)
             key_weighted = k * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
-            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            similarity = _dot_nt(query_weighted, key_weighted, DOT, PRECISION)
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
@@ -981,7 +993,7 @@ def _chunk_backward_value(
         d_value = (
             _dot(key_decayed, d_S, DOT, PRECISION)
             + self_score[:, None] * d_o
-            + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
+            + _dot_tn(scores_all, d_o, DOT, PRECISION)
         )
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S * chunk_decay[:, None] + d_S_read
@@ -1059,7 +1071,7 @@ def _chunk_backward_writes(
             v_before = _load(
                 v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
             )
-            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
             suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
             decay_to_end_before = tl.exp(suffix_before)
             k_before = _load(
@@ -1073,14 +1085,14 @@ def _chunk_backward_writes(
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ[j,m]
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores_all = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores_all = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
@@ -1089,7 +1101,7 @@ def _chunk_backward_writes(
         prefix = _tile_through(log_decay, CHUNK, CHUNK, BM)  # prefix[t,m] = ℓ[t,m] + Σ_{j<t} ℓ[j,m]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
         d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
@@ -1105,12 +1117,12 @@ def _chunk_backward_writes(
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
-            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_key_weighted = _dot_tn(d_similarity, query_weighted, DOT, PRECISION)
             d_decay_to_middle = k * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             key_weighted = k * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
-            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            similarity = _dot_nt(query_weighted, key_weighted, DOT, PRECISION)
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             d_log_decay_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
@@ -1123,7 +1135,7 @@ def _chunk_backward_writes(
         d_value = (
             _dot(key_decayed, d_S, DOT, PRECISION)
             + self_score[:, None] * d_o
-            + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
+            + _dot_tn(scores_all, d_o, DOT, PRECISION)
         )
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S * chunk_decay[:, None] + d_S_read
@@ -1285,6 +1297,14 @@ def _step_forward(
 # chunk, the tile along the tiled axis, warps, stages. The first is the default. bfloat16, Triton 3.7.1.
 TILES = {
     "sm_90": {
+        64: {
+            "_chunk_forward": ((32, 64, 8, 2),),
+            "_chunk_backward_query": ((32, 64, 8, 2),),
+            "_segment_ends": ((64, 64, 8, 2),),
+            "_segment_ends_backward": ((64, 64, 8, 2),),
+            "_chunk_backward_key": ((32, 64, 8, 2),),
+            "_chunk_backward_value": ((32, 64, 8, 2),),
+        },
         128: {
             "_chunk_forward": ((16, 128, 8, 2),),
             "_chunk_backward_query": ((16, 128, 8, 1),),
@@ -1292,7 +1312,7 @@ TILES = {
             "_segment_ends_backward": ((32, 128, 8, 2),),
             "_chunk_backward_key": ((16, 64, 8, 2),),
             "_chunk_backward_value": ((16, 128, 8, 2),),
-        }
+        },
     }
 }
 
@@ -1376,21 +1396,19 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
-    def every(self, rows):
-        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
-        K, V = self.widths["m"], self.widths["v"]
-        return 2 if rows * (K + V) < K * V else 1
-
-    def stretch(self, kernel, axis):
-        """Tokens from one stored state to the next."""
-        rows = self.tiles(kernel, axis)[0]
-        return rows * self.every(rows)
+    def stretch(self, kernel, axis, own, across):
+        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
+        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """
+        rows, _, tiles, _, _ = self.tiles(kernel, axis)
+        width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
+        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, stretch=0, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1401,8 +1419,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
-        if sparse:
-            constants["EVERY"] = self.every(rows)
+        if stretch:
+            constants["EVERY"] = stretch // rows
         with _on(self.device):
             kernel[(programs,)](
                 *pointers,
@@ -1632,7 +1650,12 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
 
     d_log_decay_part = S.new_empty(batch, T, H, K)
     d_q = _gradient_room(q, H)
-    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
+    stretch = (
+        grid.stretch("_chunk_backward_writes", "m", 2, 1)
+        if grid.fits("_chunk_backward_writes")
+        else grid.stretch("_chunk_backward_key", "m", 2, 1)
+    )
+    S_edges = S.new_empty(rows // stretch + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1649,7 +1672,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
         ),
         (scale,),
         levels=True,
-        sparse=True,
+        stretch=stretch,
         g_group=_group(g, H),
         q_group=_group(q, H),
         v_group=_group(v, H),
@@ -1698,7 +1721,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            sparse=True,
+            stretch=stretch,
             g_group=_group(g, H),
             k_group=_group(k, H),
             v_group=_group(v, H),
@@ -1751,7 +1774,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            sparse=True,
+            stretch=stretch,
             g_group=_group(g, H),
             k_group=_group(k, H),
             v_group=_group(v, H),
@@ -2274,6 +2297,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale, sizes)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -2406,7 +2431,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

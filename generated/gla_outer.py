@@ -504,6 +504,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
 
 
 @_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
+@_helper
 def _tile_siblings(row, HALF: tl.constexpr):
     """The pairs (t, i) that part at this level: t in the upper, i in the lower half of one block of 2 · HALF rows."""
     block = row // HALF
@@ -606,7 +618,7 @@ def _segment_ends(
         decay_to_end_2 = tl.exp(suffix_2)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, value_decayed, DOT, PRECISION)
         log_total += total[:, None] + total_2[None, :]
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
     _store(totals_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, log_total)
@@ -702,7 +714,7 @@ def _chunk_forward(
             decay_to_middle = tl.exp(to_middle)
             key_weighted = k * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
-            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            similarity = _dot_nt(query_weighted, key_weighted, DOT, PRECISION)
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             # to_middle_2[s,t,c] = Σ_{j>t, j∈B_s(t)} ℓ_value[j,c]
@@ -714,7 +726,7 @@ def _chunk_forward(
             decay_from_middle_2 = tl.exp(from_middle_2)
             y += _dot(scores, value_weighted, DOT, PRECISION) * decay_from_middle_2
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, value_decayed, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
@@ -783,7 +795,7 @@ def _chunk_backward_query(
         decay_to_row_2 = tl.exp(prefix_2)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_query_decayed[t,m] = Σ_c decay_to_row_2[t,c] d_o[t,c] S[m,c]
-        d_query_decayed = _dot(decay_to_row_2 * d_o, tl.trans(S), DOT, PRECISION)
+        d_query_decayed = _dot_nt(decay_to_row_2 * d_o, S, DOT, PRECISION)
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_decay_to_row = query * d_query_decayed
@@ -804,7 +816,7 @@ def _chunk_backward_query(
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
         value_decayed = v * decay_to_end_2
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, value_decayed, DOT, PRECISION)
         d_log_decay_key_levels = _tile_onward(d_prefix, CHUNK, CHUNK, BM)
         d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
@@ -820,7 +832,7 @@ def _chunk_backward_query(
             decay_to_middle_2 = tl.exp(to_middle_2)
             value_weighted = v * decay_to_middle_2
             # d_scores[s,t,i] = Σ_c decay_from_middle_2[s,t,c] d_o[t,c] value_weighted[s,i,c]
-            d_scores = _dot(decay_from_middle_2 * d_o, tl.trans(value_weighted), DOT, PRECISION)
+            d_scores = _dot_nt(decay_from_middle_2 * d_o, value_weighted, DOT, PRECISION)
             # d_similarity[s,t,i] = d_scores[s,t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores, 0.0)
             # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ_key[j,m]
@@ -926,7 +938,7 @@ def _chunk_backward_output(
         decay_to_end_2 = tl.exp(suffix_2)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, value_decayed, DOT, PRECISION)
 
 
 @_kernel
@@ -994,7 +1006,7 @@ def _chunk_backward_reads(
         decay_to_row_2 = tl.exp(prefix_2)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_query_decayed[t,m] = Σ_c decay_to_row_2[t,c] d_o[t,c] S[m,c]
-        d_query_decayed = _dot(decay_to_row_2 * d_o, tl.trans(S), DOT, PRECISION)
+        d_query_decayed = _dot_nt(decay_to_row_2 * d_o, S, DOT, PRECISION)
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_decay_to_row = query * d_query_decayed
@@ -1028,7 +1040,7 @@ def _chunk_backward_reads(
         suffix_2 = _tile_later(log_decay_value, row, CHUNK, CHUNK, BV)  # suffix_2[t,c] = Σ_{j>t} ℓ_value[j,c]
         decay_to_end_2 = tl.exp(suffix_2)
         value_decayed = v * decay_to_end_2
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), value_decayed, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, value_decayed, DOT, PRECISION)
         d_log_decay_key_levels = _tile_onward(d_prefix, CHUNK, CHUNK, BM)
         d_query = decay_to_row * d_query_decayed + k * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
@@ -1044,7 +1056,7 @@ def _chunk_backward_reads(
             decay_to_middle_2 = tl.exp(to_middle_2)
             value_weighted = v * decay_to_middle_2
             # d_scores[s,t,i] = Σ_c decay_from_middle_2[s,t,c] d_o[t,c] value_weighted[s,i,c]
-            d_scores = _dot(decay_from_middle_2 * d_o, tl.trans(value_weighted), DOT, PRECISION)
+            d_scores = _dot_nt(decay_from_middle_2 * d_o, value_weighted, DOT, PRECISION)
             # d_similarity[s,t,i] = d_scores[s,t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores, 0.0)
             # to_middle[s,t,m] = Σ_{j>t, j∈B_s(t)} ℓ_key[j,m]
@@ -1127,7 +1139,7 @@ def _segment_ends_backward(
         query_decayed = query * decay_to_row
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
-        d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
+        d_S_read = _dot_tn(query_decayed, decay_to_row_2 * d_o, DOT, PRECISION)
         d_S = d_S * chunk_decay + d_S_read
         log_total += total[:, None] + total_2[None, :]
     _store(d_S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -1207,8 +1219,9 @@ def _chunk_backward_key(
         decay_to_end_2 = tl.exp(suffix_2)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
-        # d_key_decayed[t,m] = Σ_c d_S[m,c] value_decayed[t,c]
-        d_key_decayed = _dot(value_decayed, tl.trans(d_S), DOT, PRECISION)
+        d_key_decayed = _dot_nt(
+            value_decayed, d_S, DOT, PRECISION
+        )  # d_key_decayed[t,m] = Σ_c d_S[m,c] value_decayed[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
@@ -1226,7 +1239,7 @@ def _chunk_backward_key(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
-        d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
+        d_S_read = _dot_tn(query_decayed, decay_to_row_2 * d_o, DOT, PRECISION)
         d_S = d_S * chunk_decay + d_S_read
         d_log_decay_key_part = _load(d_log_decay_key_part_ptr + start * K, at, feature, valid, feature_valid, K)
         d_log_decay_key_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_key_part
@@ -1244,7 +1257,7 @@ def _chunk_backward_key(
             decay_to_middle_2 = tl.exp(to_middle_2)
             value_weighted = v * decay_to_middle_2
             # d_scores[s,t,i] = Σ_c decay_from_middle_2[s,t,c] d_o[t,c] value_weighted[s,i,c]
-            d_scores = _dot(decay_from_middle_2 * d_o, tl.trans(value_weighted), DOT, PRECISION)
+            d_scores = _dot_nt(decay_from_middle_2 * d_o, value_weighted, DOT, PRECISION)
             # d_similarity[s,t,i] = d_scores[s,t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores, 0.0)
             # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
@@ -1252,7 +1265,7 @@ def _chunk_backward_key(
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
-            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_key_weighted = _dot_tn(d_similarity, query_weighted, DOT, PRECISION)
             d_decay_to_middle = k * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             d_log_decay_key_pairs += _tile_earlier(d_to_middle, row, 2**level, CHUNK, BM)
@@ -1353,7 +1366,7 @@ def _chunk_backward_value(
         query_decayed = query * decay_to_row
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
-        d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
+        d_S_read = _dot_tn(query_decayed, decay_to_row_2 * d_o, DOT, PRECISION)
         d_S = d_S * chunk_decay + d_S_read
         d_value = decay_to_end_2 * d_value_decayed + self_score[:, None] * d_o
         d_log_decay_value_part = _load(d_log_decay_value_part_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -1377,11 +1390,11 @@ def _chunk_backward_value(
             decay_to_middle = tl.exp(to_middle)
             key_weighted = k * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
-            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            similarity = _dot_nt(query_weighted, key_weighted, DOT, PRECISION)
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             # d_value_weighted[s,t,c] = Σ_j decay_from_middle_2[s,j,c] d_o[j,c] scores[s,j,t]
-            d_value_weighted = _dot(tl.trans(scores), decay_from_middle_2 * d_o, DOT, PRECISION)
+            d_value_weighted = _dot_tn(scores, decay_from_middle_2 * d_o, DOT, PRECISION)
             value_weighted = v * decay_to_middle_2
             # d_decay_from_middle_2[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
             d_decay_from_middle_2 = _dot(scores, value_weighted, DOT, PRECISION) * d_o
@@ -1474,8 +1487,9 @@ def _chunk_backward_writes(
         decay_to_end_2 = tl.exp(suffix_2)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end_2
-        # d_key_decayed[t,m] = Σ_c d_S[m,c] value_decayed[t,c]
-        d_key_decayed = _dot(value_decayed, tl.trans(d_S), DOT, PRECISION)
+        d_key_decayed = _dot_nt(
+            value_decayed, d_S, DOT, PRECISION
+        )  # d_key_decayed[t,m] = Σ_c d_S[m,c] value_decayed[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = k * d_key_decayed
         suffix = _tile_later(log_decay_key, row, CHUNK, CHUNK, BM)  # suffix[t,m] = Σ_{j>t} ℓ_key[j,m]
@@ -1499,7 +1513,7 @@ def _chunk_backward_writes(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         # d_S_read[m,c] = Σ_t decay_to_row_2[t,c] d_o[t,c] query_decayed[t,m]
-        d_S_read = _dot(tl.trans(query_decayed), decay_to_row_2 * d_o, DOT, PRECISION)
+        d_S_read = _dot_tn(query_decayed, decay_to_row_2 * d_o, DOT, PRECISION)
         d_S = d_S * chunk_decay + d_S_read
         d_log_decay_key_part = _load(d_log_decay_key_part_ptr + start * K, at, feature, valid, feature_valid, K)
         d_log_decay_key_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_key_part
@@ -1523,7 +1537,7 @@ def _chunk_backward_writes(
             decay_to_middle_2 = tl.exp(to_middle_2)
             value_weighted = v * decay_to_middle_2
             # d_scores[s,t,i] = Σ_c decay_from_middle_2[s,t,c] d_o[t,c] value_weighted[s,i,c]
-            d_scores = _dot(part_of_decay_from_middle_2, tl.trans(value_weighted), DOT, PRECISION)
+            d_scores = _dot_nt(part_of_decay_from_middle_2, value_weighted, DOT, PRECISION)
             # d_similarity[s,t,i] = d_scores[s,t,i] where B_s(i) is the sibling before B_s(t)
             d_similarity = tl.where(siblings, d_scores, 0.0)
             # from_middle[s,t,m] = ℓ_key[t,m] + Σ_{j<t, j∈B_s(t)} ℓ_key[j,m]
@@ -1531,16 +1545,16 @@ def _chunk_backward_writes(
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
-            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_key_weighted = _dot_tn(d_similarity, query_weighted, DOT, PRECISION)
             d_decay_to_middle = k * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             key_weighted = k * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
-            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            similarity = _dot_nt(query_weighted, key_weighted, DOT, PRECISION)
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             # d_value_weighted[s,t,c] = Σ_j decay_from_middle_2[s,j,c] d_o[j,c] scores[s,j,t]
-            d_value_weighted = _dot(tl.trans(scores), part_of_decay_from_middle_2, DOT, PRECISION)
+            d_value_weighted = _dot_tn(scores, part_of_decay_from_middle_2, DOT, PRECISION)
             # d_decay_from_middle_2[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
             d_decay_from_middle_2 = _dot(scores, value_weighted, DOT, PRECISION) * d_o
             d_from_middle_2 = decay_from_middle_2 * d_decay_from_middle_2
@@ -2782,6 +2796,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale, sizes)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -2914,7 +2930,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

@@ -419,6 +419,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
 
 
 @_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
+@_helper
 def _tile_siblings(row, HALF: tl.constexpr):
     """The pairs (t, i) that part at this level: t in the upper, i in the lower half of one block of 2 · HALF rows."""
     block = row // HALF
@@ -512,7 +524,7 @@ def _segment_ends(
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
-        S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
+        S = S * chunk_decay[None, :] + _dot_tn(k, value_decayed, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
     tl.store(totals_ptr + (segment * H + head) * V + channel, log_total, mask=channel_valid)
@@ -575,7 +587,7 @@ def _chunk_forward(
         prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
@@ -596,7 +608,7 @@ def _chunk_forward(
             decay_from_middle = tl.exp(from_middle)
             y += _dot(scores, value_weighted, DOT, PRECISION) * decay_from_middle
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, y)
-        S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
+        S = S * chunk_decay[None, :] + _dot_tn(k, value_decayed, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
@@ -674,19 +686,19 @@ def _chunk_backward_query(
             decay_to_middle = tl.exp(to_middle)
             value_weighted = v * decay_to_middle
             # d_scores[s,t,i] = Σ_c decay_from_middle[s,t,c] d_o[t,c] value_weighted[s,i,c]
-            d_scores = _dot(decay_from_middle * d_o, tl.trans(value_weighted), DOT, PRECISION)
+            d_scores = _dot_nt(decay_from_middle * d_o, value_weighted, DOT, PRECISION)
             d_similarity_pairs += tl.where(siblings, d_scores, 0.0)
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         # d_query[t,m] = Σ_c decay_to_row[t,c] d_o[t,c] S[m,c] + key[t,m] d_self_score[t]
         #              + Σ_i d_similarity_pairs[t,i] key[i,m]
         d_query = (
-            _dot(decay_to_row * d_o, tl.trans(S), DOT, PRECISION)
+            _dot_nt(decay_to_row * d_o, S, DOT, PRECISION)
             + k * d_self_score[:, None]
             + _dot(d_similarity_pairs, k, DOT, PRECISION)
         )
         d_q = scale * d_query
         _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
-        S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
+        S = S * chunk_decay[None, :] + _dot_tn(k, value_decayed, DOT, PRECISION)
 
 
 @_kernel
@@ -762,7 +774,7 @@ def _chunk_backward_output(
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         value_decayed = v * decay_to_end
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
-        S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
+        S = S * chunk_decay[None, :] + _dot_tn(k, value_decayed, DOT, PRECISION)
 
 
 @_kernel
@@ -855,19 +867,19 @@ def _chunk_backward_reads(
             decay_to_middle = tl.exp(to_middle)
             value_weighted = v * decay_to_middle
             # d_scores[s,t,i] = Σ_c decay_from_middle[s,t,c] d_o[t,c] value_weighted[s,i,c]
-            d_scores = _dot(decay_from_middle * d_o, tl.trans(value_weighted), DOT, PRECISION)
+            d_scores = _dot_nt(decay_from_middle * d_o, value_weighted, DOT, PRECISION)
             d_similarity_pairs += tl.where(siblings, d_scores, 0.0)
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         # d_query[t,m] = Σ_c decay_to_row[t,c] d_o[t,c] S[m,c] + key[t,m] d_self_score[t]
         #              + Σ_i d_similarity_pairs[t,i] key[i,m]
         d_query = (
-            _dot(decay_to_row * d_o, tl.trans(S), DOT, PRECISION)
+            _dot_nt(decay_to_row * d_o, S, DOT, PRECISION)
             + k * d_self_score[:, None]
             + _dot(d_similarity_pairs, k, DOT, PRECISION)
         )
         d_q = scale * d_query
         _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
-        S = S * chunk_decay[None, :] + _dot(tl.trans(k), value_decayed, DOT, PRECISION)
+        S = S * chunk_decay[None, :] + _dot_tn(k, value_decayed, DOT, PRECISION)
 
 
 @_kernel
@@ -924,7 +936,7 @@ def _segment_ends_backward(
         query = q * scale
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
-        d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
+        d_S_read = _dot_tn(query, decay_to_row * d_o, DOT, PRECISION)
         d_S = d_S * chunk_decay[None, :] + d_S_read
         log_total += total
     _store(d_S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -995,7 +1007,7 @@ def _chunk_backward_key(
         prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
-        d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
+        d_S_read = _dot_tn(query, decay_to_row * d_o, DOT, PRECISION)
         d_similarity_pairs = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
@@ -1006,14 +1018,14 @@ def _chunk_backward_key(
             decay_to_middle = tl.exp(to_middle)
             value_weighted = v * decay_to_middle
             # d_scores[s,t,i] = Σ_c decay_from_middle[s,t,c] d_o[t,c] value_weighted[s,i,c]
-            d_scores = _dot(decay_from_middle * d_o, tl.trans(value_weighted), DOT, PRECISION)
+            d_scores = _dot_nt(decay_from_middle * d_o, value_weighted, DOT, PRECISION)
             d_similarity_pairs += tl.where(siblings, d_scores, 0.0)
         # d_key[t,m] = Σ_c d_S[m,c] value_decayed[t,c] + query[t,m] d_self_score[t]
         #            + Σ_j d_similarity_pairs[j,t] query[j,m]
         d_key = (
-            _dot(value_decayed, tl.trans(d_S), DOT, PRECISION)
+            _dot_nt(value_decayed, d_S, DOT, PRECISION)
             + query * d_self_score[:, None]
-            + _dot(tl.trans(d_similarity_pairs), query, DOT, PRECISION)
+            + _dot_tn(d_similarity_pairs, query, DOT, PRECISION)
         )
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         d_S = d_S * chunk_decay[None, :] + d_S_read
@@ -1084,7 +1096,7 @@ def _chunk_backward_value(
         decay_to_end = tl.exp(suffix)
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
@@ -1120,7 +1132,7 @@ def _chunk_backward_value(
         decay_to_row = tl.exp(prefix)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
-        d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
+        d_S_read = _dot_tn(query, decay_to_row * d_o, DOT, PRECISION)
         d_S = d_S * chunk_decay[None, :] + d_S_read
         d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o
         d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -1135,7 +1147,7 @@ def _chunk_backward_value(
             # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             # d_value_weighted[s,t,c] = Σ_j decay_from_middle[s,j,c] d_o[j,c] scores[s,j,t]
-            d_value_weighted = _dot(tl.trans(scores), decay_from_middle * d_o, DOT, PRECISION)
+            d_value_weighted = _dot_tn(scores, decay_from_middle * d_o, DOT, PRECISION)
             value_weighted = v * decay_to_middle
             # d_decay_from_middle[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
             d_decay_from_middle = _dot(scores, value_weighted, DOT, PRECISION) * d_o
@@ -1221,7 +1233,7 @@ def _chunk_backward_writes(
         d_self_score = tl.sum(v * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_value_decayed = _dot(k, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
         S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
         d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
@@ -1255,7 +1267,7 @@ def _chunk_backward_writes(
         prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
-        d_S_read = _dot(tl.trans(query), decay_to_row * d_o, DOT, PRECISION)
+        d_S_read = _dot_tn(query, decay_to_row * d_o, DOT, PRECISION)
         d_similarity_pairs = tl.zeros([CHUNK, CHUNK], tl.float32)
         d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o
         d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -1270,11 +1282,11 @@ def _chunk_backward_writes(
             decay_to_middle = tl.exp(to_middle)
             value_weighted = v * decay_to_middle
             # d_scores[s,t,i] = Σ_c decay_from_middle[s,t,c] d_o[t,c] value_weighted[s,i,c]
-            d_scores = _dot(part_of_decay_from_middle, tl.trans(value_weighted), DOT, PRECISION)
+            d_scores = _dot_nt(part_of_decay_from_middle, value_weighted, DOT, PRECISION)
             # scores[s,t,i] = similarity[t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             # d_value_weighted[s,t,c] = Σ_j decay_from_middle[s,j,c] d_o[j,c] scores[s,j,t]
-            d_value_weighted = _dot(tl.trans(scores), part_of_decay_from_middle, DOT, PRECISION)
+            d_value_weighted = _dot_tn(scores, part_of_decay_from_middle, DOT, PRECISION)
             # d_decay_from_middle[s,t,c] = (Σ_i scores[s,t,i] value_weighted[s,i,c]) d_o[t,c]
             d_decay_from_middle = _dot(scores, value_weighted, DOT, PRECISION) * d_o
             d_from_middle = decay_from_middle * d_decay_from_middle
@@ -1288,9 +1300,9 @@ def _chunk_backward_writes(
         # d_key[t,m] = Σ_c d_S[m,c] value_decayed[t,c] + query[t,m] d_self_score[t]
         #            + Σ_j d_similarity_pairs[j,t] query[j,m]
         d_key = (
-            _dot(value_decayed, tl.trans(d_S), DOT, PRECISION)
+            _dot_nt(value_decayed, d_S, DOT, PRECISION)
             + query * d_self_score[:, None]
-            + _dot(tl.trans(d_similarity_pairs), query, DOT, PRECISION)
+            + _dot_tn(d_similarity_pairs, query, DOT, PRECISION)
         )
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
@@ -1531,21 +1543,19 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
-    def every(self, rows):
-        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
-        K, V = self.widths["m"], self.widths["v"]
-        return 2 if rows * (K + V) < K * V else 1
-
-    def stretch(self, kernel, axis):
-        """Tokens from one stored state to the next."""
-        rows = self.tiles(kernel, axis)[0]
-        return rows * self.every(rows)
+    def stretch(self, kernel, axis, own, across):
+        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
+        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """
+        rows, _, tiles, _, _ = self.tiles(kernel, axis)
+        width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
+        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, stretch=0, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1556,8 +1566,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
-        if sparse:
-            constants["EVERY"] = self.every(rows)
+        if stretch:
+            constants["EVERY"] = stretch // rows
         with _on(self.device):
             kernel[(programs,)](
                 *pointers,
@@ -1788,7 +1798,12 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
 
     if not grid.fits("_chunk_backward_reads"):
         d_q = _gradient_room(q, H)
-        S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
+        stretch = (
+            grid.stretch("_chunk_backward_writes", "m", 1, 2)
+            if grid.fits("_chunk_backward_writes")
+            else grid.stretch("_chunk_backward_value", "v", 2, 1)
+        )
+        S_edges = S.new_empty(rows // stretch + segments, *S_starts.shape[1:])
         grid.launch(
             _chunk_backward_query,
             "m",
@@ -1803,7 +1818,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            sparse=True,
+            stretch=stretch,
             g_group=_group(g, H),
             k_group=_group(k, H),
             v_group=_group(v, H),
@@ -1835,7 +1850,12 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
     if grid.fits("_chunk_backward_reads"):
         d_q = _gradient_room(q, H)
         d_log_decay_part = S.new_empty(batch, T, H, V)
-        S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_reads", "m") + segments, *S_starts.shape[1:])
+        stretch = (
+            grid.stretch("_chunk_backward_writes", "m", 1, 2)
+            if grid.fits("_chunk_backward_writes")
+            else grid.stretch("_chunk_backward_value", "v", 2, 1)
+        )
+        S_edges = S.new_empty(rows // stretch + segments, *S_starts.shape[1:])
         grid.launch(
             _chunk_backward_reads,
             "m",
@@ -1852,7 +1872,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            sparse=True,
+            stretch=stretch,
             g_group=_group(g, H),
             k_group=_group(k, H),
             v_group=_group(v, H),
@@ -1923,7 +1943,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            sparse=True,
+            stretch=stretch,
             g_group=_group(g, H),
             k_group=_group(k, H),
             q_group=_group(q, H),
@@ -1954,7 +1974,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
             ),
             (scale,),
             levels=True,
-            sparse=True,
+            stretch=stretch,
             v_group=_group(v, H),
             g_group=_group(g, H),
             q_group=_group(q, H),
@@ -2477,6 +2497,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale, sizes)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -2609,7 +2631,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

@@ -357,6 +357,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
     return tl.dot(a.to(DOT), b.to(DOT), input_precision=PRECISION)
 
 
+@_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
 @_kernel
 def _segment_ends(
     log_decay_ptr,
@@ -408,7 +420,7 @@ def _segment_ends(
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key_decayed = k * decay_to_end[:, None]
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
     tl.store(totals_ptr + segment * H + head, log_total, mask=tile == 0)
@@ -470,7 +482,7 @@ def _chunk_forward(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
@@ -487,7 +499,7 @@ def _chunk_forward(
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end[:, None]
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
@@ -549,7 +561,7 @@ def _chunk_backward_query(
         if chunk % EVERY == 0:
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
@@ -558,7 +570,7 @@ def _chunk_backward_query(
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -579,7 +591,7 @@ def _chunk_backward_query(
         decay_to_end = tl.exp(suffix)
         key_decayed = k * decay_to_end[:, None]
         d_log_decay_forward += tl.sum(rows_through * d_prefix, 0)
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
     tl.store(d_log_decay_forward_ptr + ((tile * segments + segment) * H + head) + tl.arange(0, 1), d_log_decay_forward)
 
 
@@ -637,7 +649,7 @@ def _segment_ends_backward(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
         log_total += total
     _store(d_S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -713,7 +725,7 @@ def _chunk_backward_key(
             v_before = _load(
                 v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
             )
-            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
             rows_later_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
             suffix_before = log_decay * rows_later_before
             decay_to_end_before = tl.exp(suffix_before)
@@ -727,7 +739,7 @@ def _chunk_backward_key(
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
@@ -736,9 +748,9 @@ def _chunk_backward_key(
         d_suffix = decay_to_end * d_decay_to_end
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -749,13 +761,13 @@ def _chunk_backward_key(
         d_between = pair_decay * d_pair_decay
         d_similarity = pair_decay * d_weighted
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_log_decay_reverse += (
             tl.sum(rows_later * d_suffix, 0) + rows_total * d_total + tl.sum(rows_between * d_between)
         )
@@ -818,7 +830,7 @@ def _chunk_backward_value(
         key_decayed = k * decay_to_end[:, None]
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
@@ -826,7 +838,7 @@ def _chunk_backward_value(
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
-        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot_tn(scores, d_o, DOT, PRECISION)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
@@ -835,7 +847,7 @@ def _chunk_backward_value(
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
 
 
@@ -909,7 +921,7 @@ def _chunk_backward_writes(
             v_before = _load(
                 v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
             )
-            d_key_decayed_before = _dot(v_before, tl.trans(d_S), DOT, PRECISION)
+            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
             rows_later_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
             suffix_before = log_decay * rows_later_before
             decay_to_end_before = tl.exp(suffix_before)
@@ -923,7 +935,7 @@ def _chunk_backward_writes(
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_decay_to_end = tl.sum(k * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
@@ -932,9 +944,9 @@ def _chunk_backward_writes(
         d_suffix = decay_to_end * d_decay_to_end
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
-        similarity = _dot(query, tl.trans(k), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -945,19 +957,19 @@ def _chunk_backward_writes(
         d_between = pair_decay * d_pair_decay
         d_similarity = pair_decay * d_weighted
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         key_decayed = k * decay_to_end[:, None]
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
-        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot_tn(scores, d_o, DOT, PRECISION)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_log_decay_reverse += (
             tl.sum(rows_later * d_suffix, 0) + rows_total * d_total + tl.sum(rows_between * d_between)
         )
@@ -1186,21 +1198,19 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
-    def every(self, rows):
-        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
-        K, V = self.widths["m"], self.widths["v"]
-        return 2 if rows * (K + V) < K * V else 1
-
-    def stretch(self, kernel, axis):
-        """Tokens from one stored state to the next."""
-        rows = self.tiles(kernel, axis)[0]
-        return rows * self.every(rows)
+    def stretch(self, kernel, axis, own, across):
+        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
+        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """
+        rows, _, tiles, _, _ = self.tiles(kernel, axis)
+        width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
+        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, stretch=0, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1211,8 +1221,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
-        if sparse:
-            constants["EVERY"] = self.every(rows)
+        if stretch:
+            constants["EVERY"] = stretch // rows
         with _on(self.device):
             kernel[(programs,)](
                 *pointers,
@@ -1434,7 +1444,12 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], segments, H)
     d_q = _gradient_room(q, H)
-    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
+    stretch = (
+        grid.stretch("_chunk_backward_writes", "m", 1, 1)
+        if grid.fits("_chunk_backward_writes")
+        else grid.stretch("_chunk_backward_key", "m", 1, 1)
+    )
+    S_edges = S.new_empty(rows // stretch + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1453,7 +1468,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
             scale,
             segments,
         ),
-        sparse=True,
+        stretch=stretch,
         q_group=_group(q, H),
         v_group=_group(v, H),
         k_group=_group(k, H),
@@ -1501,7 +1516,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 scale,
                 segments,
             ),
-            sparse=True,
+            stretch=stretch,
             k_group=_group(k, H),
             v_group=_group(v, H),
             q_group=_group(q, H),
@@ -1552,7 +1567,7 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
                 scale,
                 segments,
             ),
-            sparse=True,
+            stretch=stretch,
             k_group=_group(k, H),
             v_group=_group(v, H),
             q_group=_group(q, H),
@@ -2078,6 +2093,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale, sizes)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -2210,7 +2227,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

@@ -298,6 +298,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
     return tl.dot(a.to(DOT), b.to(DOT), input_precision=PRECISION)
 
 
+@_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
 @_kernel
 def _segment_ends(
     k_ptr,
@@ -340,7 +352,7 @@ def _segment_ends(
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        S = S + _dot(tl.trans(key), v, DOT, PRECISION)
+        S = S + _dot_tn(key, v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
     tl.store(z_ends_ptr + (segment * H + head) * K + feature, z, mask=feature_valid & (tile == 0))
@@ -402,7 +414,7 @@ def _chunk_forward(
         )
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query[t,m] S[m,c]
@@ -411,7 +423,7 @@ def _chunk_forward(
         tl.store(n_ptr + start + at, n, mask=valid & (tile == 0))
         o = y / (n[:, None] + 1e-6)
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, o)
-        S = S + _dot(tl.trans(key), v, DOT, PRECISION)
+        S = S + _dot_tn(key, v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -475,19 +487,15 @@ def _chunk_backward_query(
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_scores = d_n[:, None] + _dot(
-            d_y, tl.trans(v), DOT, PRECISION
-        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         # d_similarity[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
         # d_query[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c] + Σ_i d_similarity[t,i] key[i,m]
-        d_query = (
-            d_n[:, None] * z[None, :] + _dot(d_y, tl.trans(S), DOT, PRECISION) + _dot(d_similarity, key, DOT, PRECISION)
-        )
+        d_query = d_n[:, None] * z[None, :] + _dot_nt(d_y, S, DOT, PRECISION) + _dot(d_similarity, key, DOT, PRECISION)
         d_q = scale * d_query * tl.exp(_minimum(q, 0.0))
         _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
-        S = S + _dot(tl.trans(key), v, DOT, PRECISION)
+        S = S + _dot_tn(key, v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
 
 
@@ -541,7 +549,7 @@ def _segment_ends_backward(
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
-        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_S_read = _dot_tn(query, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
@@ -612,21 +620,17 @@ def _chunk_backward_key(
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_scores = d_n[:, None] + _dot(
-            d_y, tl.trans(v), DOT, PRECISION
-        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         # d_similarity[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
         # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = (
-            d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION) + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        )
+        d_key = d_z[None, :] + _dot_nt(v, d_S, DOT, PRECISION) + _dot_tn(d_similarity, query, DOT, PRECISION)
         d_k = d_key * tl.exp(_minimum(k, 0.0))
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_k)
-        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_S_read = _dot_tn(query, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
         d_S = d_S + d_S_read
         d_z = d_z + d_z_read
@@ -685,15 +689,15 @@ def _chunk_backward_value(
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
         # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
-        d_value = _dot(key, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
+        d_value = _dot(key, d_S, DOT, PRECISION) + _dot_tn(scores, d_y, DOT, PRECISION)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
-        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_S_read = _dot_tn(query, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_S = d_S + d_S_read
 
 
@@ -759,27 +763,23 @@ def _chunk_backward_writes(
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_scores = d_n[:, None] + _dot(
-            d_y, tl.trans(v), DOT, PRECISION
-        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         # d_similarity[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
         # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = (
-            d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION) + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        )
+        d_key = d_z[None, :] + _dot_nt(v, d_S, DOT, PRECISION) + _dot_tn(d_similarity, query, DOT, PRECISION)
         d_k = d_key * tl.exp(_minimum(k, 0.0))
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_k)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
         # d_value[t,c] = Σ_m d_S[m,c] key[t,m] + Σ_j d_y[j,c] scores[j,t]
-        d_value = _dot(key, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
+        d_value = _dot(key, d_S, DOT, PRECISION) + _dot_tn(scores, d_y, DOT, PRECISION)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
-        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_S_read = _dot_tn(query, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
         d_S = d_S + d_S_read
         d_z = d_z + d_z_read
@@ -969,7 +969,7 @@ TILES = {
         },
         128: {
             "_chunk_forward": ((32, 128, 8, 2),),
-            "_chunk_backward_query": ((32, 128, 8, 1),),
+            "_chunk_backward_query": ((16, 128, 8, 2),),
             "_chunk_backward_writes": ((16, 128, 8, 2),),
             "_segment_ends": ((32, 128, 8, 2),),
             "_segment_ends_backward": ((32, 128, 8, 2),),
@@ -978,11 +978,30 @@ TILES = {
         },
         256: {
             "_chunk_forward": ((16, 64, 8, 2),),
-            "_chunk_backward_query": ((16, 64, 8, 1),),
+            "_chunk_backward_query": ((16, 32, 8, 1),),
             "_segment_ends": ((32, 64, 8, 2),),
             "_segment_ends_backward": ((32, 64, 8, 2),),
             "_chunk_backward_key": ((16, 64, 8, 1),),
             "_chunk_backward_value": ((16, 64, 8, 2),),
+        },
+    },
+    "sm_80": {
+        64: {
+            "_chunk_forward": ((32, 64, 8, 2),),
+            "_chunk_backward_query": ((64, 64, 8, 1),),
+            "_chunk_backward_writes": ((16, 64, 8, 2),),
+            "_segment_ends": ((64, 64, 8, 2),),
+            "_segment_ends_backward": ((64, 64, 8, 2),),
+            "_chunk_backward_key": ((16, 64, 8, 2),),
+            "_chunk_backward_value": ((64, 64, 8, 2),),
+        },
+        128: {
+            "_chunk_forward": ((32, 64, 8, 2),),
+            "_chunk_backward_query": ((32, 64, 8, 2),),
+            "_segment_ends": ((32, 128, 8, 2),),
+            "_segment_ends_backward": ((32, 128, 8, 2),),
+            "_chunk_backward_key": ((32, 64, 8, 1),),
+            "_chunk_backward_value": ((16, 128, 8, 2),),
         },
     },
 }
@@ -1957,6 +1976,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -2088,7 +2109,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

@@ -243,6 +243,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
     return tl.dot(a.to(DOT), b.to(DOT), input_precision=PRECISION)
 
 
+@_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
 @_kernel
 def _chunk_sums(
     k_ptr,
@@ -285,7 +297,7 @@ def _chunk_sums(
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], tl.exp(_minimum(k, 0.0)) + _maximum(k, 0.0), 0.0)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        S = S + _dot(tl.trans(key), v, DOT, PRECISION)
+        S = S + _dot_tn(key, v, DOT, PRECISION)
         z = z + tl.sum(key, 0)
     _store(S_parts_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
     tl.store(z_parts_ptr + (segment * H + head) * K + feature, z, mask=feature_valid & (tile == 0))
@@ -401,13 +413,13 @@ def _chunk_backward_query(
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         # d_query[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c]
-        d_query = d_n[:, None] * z[None, :] + _dot(d_y, tl.trans(S), DOT, PRECISION)
+        d_query = d_n[:, None] * z[None, :] + _dot_nt(d_y, S, DOT, PRECISION)
         d_q = scale * d_query * tl.exp(_minimum(q, 0.0))
         _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
         query = tl.where(
             valid[:, None] & feature_valid[None, :], scale * (tl.exp(_minimum(q, 0.0)) + _maximum(q, 0.0)), 0.0
         )
-        d_S_read = _dot(tl.trans(query), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
+        d_S_read = _dot_tn(query, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query[t,m]
         d_z_read = tl.sum(d_n[:, None] * query, 0)  # d_z_read[m] = Σ_t d_n[t] query[t,m]
         d_S = d_S + d_S_read
         d_z = d_z + d_z_read
@@ -460,7 +472,7 @@ def _chunk_backward_key(
         token = first + chunk * CHUNK
         start = token * H + head
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_key = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
+        d_key = d_z[None, :] + _dot_nt(v, d_S, DOT, PRECISION)  # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_k = d_key * tl.exp(_minimum(k, 0.0))
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_k)
@@ -1264,7 +1276,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

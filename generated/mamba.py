@@ -605,7 +605,12 @@ def _scan_backward(
         part_of_dt = x * d_value * tl.sigmoid(dt + dt_bias)
         # Σ_m (-d_ℓ[m,c] exp(A_log[m,c]) sigmoid(dt[t,c] + dt_bias[c]))
         sum_of_A_log = tl.sum(
-            -d_log_decay * tl.exp(_minimum(A_log, 80.0)) * tl.sigmoid(dt[None, :] + dt_bias[None, :]), 0
+            tl.where(
+                feature_valid[:, None] & channel_valid[None, :],
+                -d_log_decay * tl.exp(_minimum(A_log, 80.0)) * tl.sigmoid(dt[None, :] + dt_bias[None, :]),
+                0.0,
+            ),
+            0,
         )
         # d_dt[t,c] = x[t,c] d_value[c] sigmoid(dt[t,c] + dt_bias[c])
         #           + Σ_m (-d_ℓ[m,c] exp(A_log[m,c]) sigmoid(dt[t,c] + dt_bias[c]))
@@ -1594,6 +1599,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -1724,7 +1731,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

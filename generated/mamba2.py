@@ -278,11 +278,10 @@ def _segment_backward(C, B, x, dt, A_log, dt_bias, D, scale, S, d_o, d_S, size):
     )
     tokens_of_d_log_decay = _unrows(d_log_decay, T)
     part_of_A_log_2 = -tokens_of_d_log_decay * torch.exp(A_log.clamp(max=80)) * torch.sigmoid(dt + dt_bias)
-    # Σ_m B[t,m] d_key[t,m] sigmoid(dt[t] + dt_bias)
-    sum_of_B = (B * tokens_of_d_key * torch.sigmoid(dt[..., None] + dt_bias[..., None])).sum(-1)
-    # d_dt[t] = -d_ℓ[t] exp(A_log) sigmoid(dt[t] + dt_bias) + Σ_m B[t,m] d_key[t,m] sigmoid(dt[t] + dt_bias)
-    d_dt = part_of_A_log_2 + sum_of_B
-    d_dt_bias = part_of_A_log_2.sum((0, 1)) + sum_of_B.sum((0, 1))
+    # sum_of_d_key[t] = Σ_m B[t,m] d_key[t,m] sigmoid(dt[t] + dt_bias)
+    sum_of_d_key = (B * tokens_of_d_key * torch.sigmoid(dt[..., None] + dt_bias[..., None])).sum(-1)
+    d_dt = part_of_A_log_2 + sum_of_d_key
+    d_dt_bias = part_of_A_log_2.sum((0, 1)) + sum_of_d_key.sum((0, 1))
     d_A_log = (part_of_A_log * tokens_of_d_log_decay).sum((0, 1))
     return d_C, d_B, d_x, d_dt, d_A_log, d_dt_bias, d_D, d_S_start
 
@@ -418,6 +417,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
 
 
 @_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
+@_helper
 def _tile_earlier_rows(x, row):
     """The sum over the rows strictly before each row."""
     return tl.sum(tl.where(row[None, :] < row[:, None], x[None, :], 0.0), 1)
@@ -497,7 +508,7 @@ def _segment_ends(
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
         x = _load(x_ptr + (token * x_heads + x_head) * V, row * x_heads, channel, valid, channel_valid, V)
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, x, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
     tl.store(totals_ptr + segment * H + head, log_total, mask=tile == 0)
@@ -567,7 +578,7 @@ def _chunk_forward(
         query_decayed = query * decay_to_row[:, None]
         B = _load(B_ptr + (token * B_heads + B_head) * K, row * B_heads, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
@@ -583,7 +594,7 @@ def _chunk_forward(
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, x, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
@@ -648,7 +659,7 @@ def _chunk_backward_query(
         if chunk % EVERY == 0:
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
         query = C * scale
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
@@ -663,7 +674,7 @@ def _chunk_backward_query(
             mask=valid,
         )
         x = _load(x_ptr + (token * x_heads + x_head) * V, row * x_heads, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores = _dot_nt(d_o, x, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -681,7 +692,7 @@ def _chunk_backward_query(
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, x, DOT, PRECISION)
 
 
 @_kernel
@@ -742,7 +753,7 @@ def _segment_ends_backward(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
         log_total += total
     _store(d_S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -761,7 +772,7 @@ def _chunk_backward_key(
     d_o_ptr,
     d_S_ptr,
     d_log_decay_reverse_ptr,
-    d_key_rows_ptr,
+    sum_of_d_key_ptr,
     d_B_ptr,
     d_S_end_ptr,
     cuts_ptr,
@@ -826,7 +837,7 @@ def _chunk_backward_key(
             x_before = _load(
                 x_ptr + (token_before * x_heads + x_head) * V, row * x_heads, channel, valid_before, channel_valid, V
             )
-            d_key_decayed_before = _dot(x_before, tl.trans(d_S), DOT, PRECISION)
+            d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
             B_before = _load(
                 B_ptr + (token_before * B_heads + B_head) * K, row * B_heads, feature, valid_before, feature_valid, K
             )
@@ -841,7 +852,7 @@ def _chunk_backward_key(
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
         x = _load(x_ptr + (token * x_heads + x_head) * V, row * x_heads, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = _dot_nt(x, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         B = _load(B_ptr + (token * B_heads + B_head) * K, row * B_heads, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
@@ -850,9 +861,12 @@ def _chunk_backward_key(
         d_suffix = decay_to_end * d_decay_to_end
         C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
         query = C * scale
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores = _dot_nt(d_o, x, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
+        d_key = decay_to_end[:, None] * d_key_decayed
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -866,15 +880,15 @@ def _chunk_backward_key(
             mask=valid,
         )
         d_similarity = pair_decay * d_weighted
-        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        _store(d_key_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        d_key += _dot_tn(d_similarity, query, DOT, PRECISION)
+        # sum_of_d_key[t] = Σ_m B[t,m] d_key[t,m] sigmoid(dt[t] + dt_bias)
+        sum_of_d_key = tl.sum(B * d_key * tl.sigmoid(dt[:, None] + dt_bias), 1)
+        tl.store(sum_of_d_key_ptr + tile * rows * H + start + at, sum_of_d_key, mask=valid)
         d_B = d_key * _softplus(dt[:, None] + dt_bias)
         _store(d_B_ptr + start * K, at, feature, valid, feature_valid, K, d_B)
-        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -941,14 +955,14 @@ def _chunk_backward_value(
         key_decayed = key * decay_to_end[:, None]
         C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
         query = C * scale
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
-        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot_tn(scores, d_o, DOT, PRECISION)
         d_x = d_value + D * d_o
         _store(d_x_ptr + start * V, at, channel, valid, channel_valid, V, d_x)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
@@ -956,7 +970,7 @@ def _chunk_backward_value(
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
 
 
@@ -973,8 +987,8 @@ def _chunk_backward_writes(
     D_ptr,
     d_S_ptr,
     d_log_decay_reverse_ptr,
-    d_key_rows_ptr,
     d_B_ptr,
+    sum_of_d_key_ptr,
     d_x_ptr,
     d_S_end_ptr,
     cuts_ptr,
@@ -1040,7 +1054,7 @@ def _chunk_backward_writes(
             x_before = _load(
                 x_ptr + (token_before * x_heads + x_head) * V, row * x_heads, channel, valid_before, channel_valid, V
             )
-            d_key_decayed_before = _dot(x_before, tl.trans(d_S), DOT, PRECISION)
+            d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
             B_before = _load(
                 B_ptr + (token_before * B_heads + B_head) * K, row * B_heads, feature, valid_before, feature_valid, K
             )
@@ -1055,7 +1069,7 @@ def _chunk_backward_writes(
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
         x = _load(x_ptr + (token * x_heads + x_head) * V, row * x_heads, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = _dot_nt(x, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         B = _load(B_ptr + (token * B_heads + B_head) * K, row * B_heads, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
@@ -1064,9 +1078,9 @@ def _chunk_backward_writes(
         d_suffix = decay_to_end * d_decay_to_end
         C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
         query = C * scale
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores = _dot_nt(d_o, x, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -1081,21 +1095,23 @@ def _chunk_backward_writes(
         )
         d_similarity = pair_decay * d_weighted
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        _store(d_key_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
         d_B = d_key * _softplus(dt[:, None] + dt_bias)
         _store(d_B_ptr + start * K, at, feature, valid, feature_valid, K, d_B)
+        # sum_of_d_key[t] = Σ_m B[t,m] d_key[t,m] sigmoid(dt[t] + dt_bias)
+        sum_of_d_key = tl.sum(B * d_key * tl.sigmoid(dt[:, None] + dt_bias), 1)
+        tl.store(sum_of_d_key_ptr + tile * rows * H + start + at, sum_of_d_key, mask=valid)
         key_decayed = key * decay_to_end[:, None]
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
-        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot_tn(scores, d_o, DOT, PRECISION)
         d_x = d_value + D * d_o
         _store(d_x_ptr + start * V, at, channel, valid, channel_valid, V, d_x)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -1277,13 +1293,31 @@ TILES = {
         },
         128: {
             "_chunk_forward": ((32, 128, 8, 2),),
-            "_chunk_backward_query": ((16, 128, 8, 2),),
+            "_chunk_backward_query": ((32, 128, 8, 2),),
             "_segment_ends": ((32, 128, 8, 2),),
             "_segment_ends_backward": ((32, 128, 8, 2),),
-            "_chunk_backward_key": ((16, 128, 8, 2),),
+            "_chunk_backward_key": ((32, 128, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
         },
-    }
+    },
+    "sm_100": {
+        64: {
+            "_chunk_forward": ((64, 64, 8, 2),),
+            "_chunk_backward_query": ((64, 64, 8, 2),),
+            "_segment_ends": ((64, 64, 8, 2),),
+            "_segment_ends_backward": ((64, 64, 8, 2),),
+            "_chunk_backward_key": ((64, 64, 8, 2),),
+            "_chunk_backward_value": ((64, 64, 8, 2),),
+        },
+        128: {
+            "_chunk_forward": ((32, 128, 8, 2),),
+            "_chunk_backward_query": ((32, 64, 8, 2),),
+            "_segment_ends": ((32, 128, 8, 2),),
+            "_segment_ends_backward": ((32, 128, 8, 2),),
+            "_chunk_backward_key": ((32, 32, 8, 2),),
+            "_chunk_backward_value": ((32, 128, 8, 2),),
+        },
+    },
 }
 
 
@@ -1366,21 +1400,19 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
-    def every(self, rows):
-        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
-        K, V = self.widths["m"], self.widths["v"]
-        return 2 if rows * (K + V) < K * V else 1
-
-    def stretch(self, kernel, axis):
-        """Tokens from one stored state to the next."""
-        rows = self.tiles(kernel, axis)[0]
-        return rows * self.every(rows)
+    def stretch(self, kernel, axis, own, across):
+        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
+        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """
+        rows, _, tiles, _, _ = self.tiles(kernel, axis)
+        width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
+        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, stretch=0, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1391,8 +1423,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
-        if sparse:
-            constants["EVERY"] = self.every(rows)
+        if stretch:
+            constants["EVERY"] = stretch // rows
         with _on(self.device):
             kernel[(programs,)](
                 *pointers,
@@ -1428,7 +1460,7 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 16, "split": 22}
+TRAFFIC = {"fused": 15, "split": 21}
 LAUNCHES = {"fused": 3, "split": 9}
 
 
@@ -1604,7 +1636,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
     A_log = A_log.float()
     dt_bias = dt_bias.float()
     D = D.float()
-    batch, T, _, K = C.shape
+    batch, T, _, _ = C.shape
     rows = batch * T
     segments = grid.segments
     products = _products((C, B, x))
@@ -1636,7 +1668,12 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
     d_C = _gradient_room(C, H)
-    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
+    stretch = (
+        grid.stretch("_chunk_backward_writes", "m", 1, 1)
+        if grid.fits("_chunk_backward_writes")
+        else grid.stretch("_chunk_backward_key", "m", 1, 1)
+    )
+    S_edges = S.new_empty(rows // stretch + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1657,7 +1694,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
             scale,
             rows,
         ),
-        sparse=True,
+        stretch=stretch,
         dt_group=_group(dt, H),
         C_group=_group(C, H),
         x_group=_group(x, H),
@@ -1690,7 +1727,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
     if not grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_key", "m")[2], batch, T, H)
         d_B = _gradient_room(B, H)
-        d_key_rows = S.new_empty(batch, T, H, K)
+        sum_of_d_key = S.new_empty(grid.tiles("_chunk_backward_key", "m")[2], batch, T, H)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -1705,7 +1742,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 d_o,
                 d_S_starts,
                 d_log_decay_reverse,
-                d_key_rows,
+                sum_of_d_key,
                 d_B,
                 d_S_end,
             ),
@@ -1713,7 +1750,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 scale,
                 rows,
             ),
-            sparse=True,
+            stretch=stretch,
             dt_group=_group(dt, H),
             B_group=_group(B, H),
             x_group=_group(x, H),
@@ -1748,7 +1785,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
     if grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_writes", "m")[2], batch, T, H)
         d_B = _gradient_room(B, H)
-        d_key_rows = S.new_empty(batch, T, H, K)
+        sum_of_d_key = S.new_empty(grid.tiles("_chunk_backward_writes", "m")[2], batch, T, H)
         d_x = _gradient_room(x, H)
         grid.launch(
             _chunk_backward_writes,
@@ -1765,8 +1802,8 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 D,
                 d_S_starts,
                 d_log_decay_reverse,
-                d_key_rows,
                 d_B,
+                sum_of_d_key,
                 d_x,
                 d_S_end,
             ),
@@ -1774,7 +1811,7 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 scale,
                 rows,
             ),
-            sparse=True,
+            stretch=stretch,
             dt_group=_group(dt, H),
             B_group=_group(B, H),
             x_group=_group(x, H),
@@ -1784,15 +1821,13 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
         )
 
     d_log_decay = d_log_decay_forward.sum(0) + d_log_decay_reverse.sum(0)
-    d_key = d_key_rows
-    B = _repeated(B, H).float()
+    sum_of_d_key = sum_of_d_key.sum(0)
     dt = _repeated(dt, H).float()
     x = _repeated(x, H).float()
     d_D = (x * d_o).sum(-1).sum((0, 1))
-    sum_of_B = (B * d_key * torch.sigmoid(dt[..., None] + dt_bias[..., None])).sum(-1)
     part_of_A_log = -d_log_decay * torch.exp(A_log.clamp(max=80)) * torch.sigmoid(dt + dt_bias)
-    d_dt = part_of_A_log + sum_of_B
-    d_dt_bias = part_of_A_log.sum((0, 1)) + sum_of_B.sum((0, 1))
+    d_dt = part_of_A_log + sum_of_d_key
+    d_dt_bias = part_of_A_log.sum((0, 1)) + sum_of_d_key.sum((0, 1))
     d_A_log = ((-torch.exp(A_log.clamp(max=80)) * F.softplus(dt + dt_bias, threshold=40)) * d_log_decay).sum((0, 1))
     return (
         d_C,
@@ -2346,6 +2381,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -2479,7 +2516,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

@@ -532,6 +532,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
 
 
 @_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
+@_helper
 def _tile_earlier_rows(x, row):
     """The sum over the rows strictly before each row."""
     return tl.sum(tl.where(row[None, :] < row[:, None], x[None, :], 0.0), 1)
@@ -623,7 +635,7 @@ def _segment_ends(
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
         z = z * chunk_decay + tl.sum(key_decayed, 0)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -705,7 +717,7 @@ def _chunk_forward(
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
             0.0,
         )
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
@@ -724,7 +736,7 @@ def _chunk_forward(
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
         z = z * chunk_decay + tl.sum(key_decayed, 0)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
@@ -821,7 +833,7 @@ def _chunk_backward_query(
             1,
         )
         # d_query_decayed[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c]
-        d_query_decayed = d_n[:, None] * z[None, :] + _dot(d_y, tl.trans(S), DOT, PRECISION)
+        d_query_decayed = d_n[:, None] * z[None, :] + _dot_nt(d_y, S, DOT, PRECISION)
         query = q * scale
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
@@ -829,9 +841,7 @@ def _chunk_backward_query(
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_scores = d_n[:, None] + _dot(
-            d_y, tl.trans(v), DOT, PRECISION
-        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -840,7 +850,7 @@ def _chunk_backward_query(
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
             0.0,
         )
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_pair_decay = similarity * d_weighted
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
@@ -860,7 +870,7 @@ def _chunk_backward_query(
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
         z = z * chunk_decay + tl.sum(key_decayed, 0)
 
 
@@ -929,7 +939,7 @@ def _segment_ends_backward(
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(
             -o
@@ -969,8 +979,8 @@ def _chunk_backward_key(
     d_S_ptr,
     d_z_ptr,
     d_log_decay_reverse_ptr,
-    d_key_rows_ptr,
     d_k_ptr,
+    d_i_ptr,
     d_S_end_ptr,
     d_z_end_ptr,
     cuts_ptr,
@@ -1057,7 +1067,7 @@ def _chunk_backward_key(
             )
             d_chunk_decay = (
                 d_chunk_decay * chunk_decay_before
-                + tl.sum(_dot(v_before, tl.trans(d_S), DOT, PRECISION) * key_decayed_before)
+                + tl.sum(_dot_nt(v_before, d_S, DOT, PRECISION) * key_decayed_before)
                 + tl.sum(d_z[None, :] * key_decayed_before)
             )
         f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
@@ -1068,15 +1078,12 @@ def _chunk_backward_key(
         d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # d_key_decayed[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
-        d_key_decayed = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)
+        d_key_decayed = d_z[None, :] + _dot_nt(v, d_S, DOT, PRECISION)
         i = tl.load(i_ptr + token * i_heads + i_head + row * i_heads, mask=valid, other=0.0).to(tl.float32)
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
-        key = tl.where(
-            valid[:, None] & feature_valid[None, :],
-            k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
-            0.0,
-        )
+        part_of_i = k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None])
+        key = tl.where(valid[:, None] & feature_valid[None, :], part_of_i, 0.0)
         d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
@@ -1104,9 +1111,7 @@ def _chunk_backward_key(
         )
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
-        d_scores = d_n[:, None] + _dot(
-            d_y, tl.trans(v), DOT, PRECISION
-        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -1115,14 +1120,23 @@ def _chunk_backward_key(
         d_similarity = pair_decay * d_weighted
         query = q * scale
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        _store(d_key_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
         d_k = d_key * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None])
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_k)
+        # d_i[t] = Σ_m k[t,m] exp(i[t] - maximum[t]) d_key[t,m] (1 where |i[t]| ≤ 1000000000, 0 otherwise)
+        d_i = tl.sum(
+            tl.where(
+                valid[:, None] & feature_valid[None, :],
+                part_of_i * d_key * tl.where(tl.abs(i[:, None]) <= 1000000000, 1.0, 0.0),
+                0.0,
+            ),
+            1,
+        )
+        tl.store(d_i_ptr + tile * rows * H + start + at, d_i, mask=valid)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
         d_z_read = tl.sum(d_n[:, None] * query_decayed, 0)  # d_z_read[m] = Σ_t d_n[t] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
         d_z = d_z * chunk_decay + d_z_read
@@ -1199,7 +1213,7 @@ def _chunk_backward_value(
         key_decayed = key * decay_to_end[:, None]
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         weighted = similarity * pair_decay
@@ -1209,14 +1223,14 @@ def _chunk_backward_value(
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_y[j,c] scores[j,t]
-        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot_tn(scores, d_y, DOT, PRECISION)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
 
 
@@ -1237,8 +1251,8 @@ def _chunk_backward_writes(
     d_S_ptr,
     d_z_ptr,
     d_log_decay_reverse_ptr,
-    d_key_rows_ptr,
     d_k_ptr,
+    d_i_ptr,
     d_v_ptr,
     d_S_end_ptr,
     d_z_end_ptr,
@@ -1326,7 +1340,7 @@ def _chunk_backward_writes(
             )
             d_chunk_decay = (
                 d_chunk_decay * chunk_decay_before
-                + tl.sum(_dot(v_before, tl.trans(d_S), DOT, PRECISION) * key_decayed_before)
+                + tl.sum(_dot_nt(v_before, d_S, DOT, PRECISION) * key_decayed_before)
                 + tl.sum(d_z[None, :] * key_decayed_before)
             )
         f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
@@ -1337,15 +1351,12 @@ def _chunk_backward_writes(
         d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # d_key_decayed[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
-        d_key_decayed = d_z[None, :] + _dot(v, tl.trans(d_S), DOT, PRECISION)
+        d_key_decayed = d_z[None, :] + _dot_nt(v, d_S, DOT, PRECISION)
         i = tl.load(i_ptr + token * i_heads + i_head + row * i_heads, mask=valid, other=0.0).to(tl.float32)
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
-        key = tl.where(
-            valid[:, None] & feature_valid[None, :],
-            k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
-            0.0,
-        )
+        part_of_i = k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None])
+        key = tl.where(valid[:, None] & feature_valid[None, :], part_of_i, 0.0)
         d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
@@ -1373,9 +1384,7 @@ def _chunk_backward_writes(
         )
         q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
-        d_scores = d_n[:, None] + _dot(
-            d_y, tl.trans(v), DOT, PRECISION
-        )  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
+        d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -1384,21 +1393,30 @@ def _chunk_backward_writes(
         d_similarity = pair_decay * d_weighted
         query = q * scale
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
-        _store(d_key_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
         d_k = d_key * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None])
         _store(d_k_ptr + start * K, at, feature, valid, feature_valid, K, d_k)
+        # d_i[t] = Σ_m k[t,m] exp(i[t] - maximum[t]) d_key[t,m] (1 where |i[t]| ≤ 1000000000, 0 otherwise)
+        d_i = tl.sum(
+            tl.where(
+                valid[:, None] & feature_valid[None, :],
+                part_of_i * d_key * tl.where(tl.abs(i[:, None]) <= 1000000000, 1.0, 0.0),
+                0.0,
+            ),
+            1,
+        )
+        tl.store(d_i_ptr + tile * rows * H + start + at, d_i, mask=valid)
         key_decayed = key * decay_to_end[:, None]
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_y[j,c] scores[j,t]
-        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_y, DOT, PRECISION)
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot_tn(scores, d_y, DOT, PRECISION)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
         d_z_read = tl.sum(d_n[:, None] * query_decayed, 0)  # d_z_read[m] = Σ_t d_n[t] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
         d_z = d_z * chunk_decay + d_z_read
@@ -1668,21 +1686,19 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
-    def every(self, rows):
-        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
-        K, V = self.widths["m"], self.widths["v"]
-        return 2 if rows * (K + V) < K * V else 1
-
-    def stretch(self, kernel, axis):
-        """Tokens from one stored state to the next."""
-        rows = self.tiles(kernel, axis)[0]
-        return rows * self.every(rows)
+    def stretch(self, kernel, axis, own, across):
+        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
+        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """
+        rows, _, tiles, _, _ = self.tiles(kernel, axis)
+        width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
+        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, stretch=0, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1693,8 +1709,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
-        if sparse:
-            constants["EVERY"] = self.every(rows)
+        if stretch:
+            constants["EVERY"] = stretch // rows
         with _on(self.device):
             kernel[(programs,)](
                 *pointers,
@@ -1730,7 +1746,7 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 18, "split": 25}
+TRAFFIC = {"fused": 17, "split": 24}
 LAUNCHES = {"fused": 3, "split": 12}
 
 
@@ -1934,7 +1950,7 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
     """The gradients of inputs, parameters and initial state."""
     H = S.shape[1]
     grid = _Grid(schedule, size, offsets, H, q, v)
-    batch, T, _, K = q.shape
+    batch, T, _, _ = q.shape
     rows = batch * T
     segments = grid.segments
     products = _products((q, k, v))
@@ -1973,8 +1989,13 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
     d_q = _gradient_room(q, H)
-    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
-    z_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *z_starts.shape[1:])
+    stretch = (
+        grid.stretch("_chunk_backward_writes", "m", 1, 1)
+        if grid.fits("_chunk_backward_writes")
+        else grid.stretch("_chunk_backward_key", "m", 1, 1)
+    )
+    S_edges = S.new_empty(rows // stretch + segments, *S_starts.shape[1:])
+    z_edges = S.new_empty(rows // stretch + segments, *z_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -2000,7 +2021,7 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
             scale,
             rows,
         ),
-        sparse=True,
+        stretch=stretch,
         f_group=_group(f, H),
         q_group=_group(q, H),
         i_group=_group(i, H),
@@ -2038,8 +2059,8 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
 
     if not grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_key", "m")[2], batch, T, H)
-        d_key_rows = S.new_empty(batch, T, H, K)
         d_k = _gradient_room(k, H)
+        d_i = S.new_empty(grid.tiles("_chunk_backward_key", "m")[2], batch, T, H)
         grid.launch(
             _chunk_backward_key,
             "m",
@@ -2059,8 +2080,8 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 d_S_starts,
                 d_z_starts,
                 d_log_decay_reverse,
-                d_key_rows,
                 d_k,
+                d_i,
                 d_S_end,
                 d_z_end,
             ),
@@ -2068,7 +2089,7 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 scale,
                 rows,
             ),
-            sparse=True,
+            stretch=stretch,
             f_group=_group(f, H),
             i_group=_group(i, H),
             k_group=_group(k, H),
@@ -2105,8 +2126,8 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
 
     if grid.fits("_chunk_backward_writes"):
         d_log_decay_reverse = S.new_empty(grid.tiles("_chunk_backward_writes", "m")[2], batch, T, H)
-        d_key_rows = S.new_empty(batch, T, H, K)
         d_k = _gradient_room(k, H)
+        d_i = S.new_empty(grid.tiles("_chunk_backward_writes", "m")[2], batch, T, H)
         d_v = _gradient_room(v, H)
         grid.launch(
             _chunk_backward_writes,
@@ -2127,8 +2148,8 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 d_S_starts,
                 d_z_starts,
                 d_log_decay_reverse,
-                d_key_rows,
                 d_k,
+                d_i,
                 d_v,
                 d_S_end,
                 d_z_end,
@@ -2137,7 +2158,7 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 scale,
                 rows,
             ),
-            sparse=True,
+            stretch=stretch,
             f_group=_group(f, H),
             i_group=_group(i, H),
             k_group=_group(k, H),
@@ -2148,15 +2169,8 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
         )
 
     d_log_decay = d_log_decay_forward.sum(0) + d_log_decay_reverse.sum(0)
-    d_key = d_key_rows
+    d_i = d_i.sum(0)
     f = _repeated(f, H).float()
-    i = _repeated(i, H).float()
-    k = _repeated(k, H).float()
-    d_i = (
-        (k * torch.exp(i[..., None].clamp(-1000000000, 1000000000) - maximum[..., None]))
-        * d_key
-        * (torch.abs(i[..., None]) <= 1000000000).to(i[..., None].dtype)
-    ).sum(-1)
     d_f = d_log_decay * torch.sigmoid(-f)
     return (
         d_q,
@@ -2725,6 +2739,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale, sizes)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -2863,7 +2879,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

@@ -386,6 +386,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
     return tl.dot(a.to(DOT), b.to(DOT), input_precision=PRECISION)
 
 
+@_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
 @_kernel
 def _segment_ends(
     log_decay_ptr,
@@ -438,7 +450,7 @@ def _segment_ends(
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
     tl.store(totals_ptr + segment * H + head, log_total, mask=tile == 0)
@@ -496,7 +508,7 @@ def _chunk_forward(
         query_decayed = query * decay_to_row[:, None]
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
@@ -513,7 +525,7 @@ def _chunk_forward(
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
@@ -561,12 +573,12 @@ def _chunk_backward_query(
         token = first + chunk * CHUNK
         start = token * H + head
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         rows_through = tl.minimum(row + 1, rows_here).to(tl.float32)  # rows_through[t] = #{j≤t}
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -586,7 +598,7 @@ def _chunk_backward_query(
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end[:, None]
-        S = S * chunk_decay + _dot(tl.trans(key_decayed), v, DOT, PRECISION)
+        S = S * chunk_decay + _dot_tn(key_decayed, v, DOT, PRECISION)
 
 
 @_kernel
@@ -640,7 +652,7 @@ def _segment_ends_backward(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
         log_total += total
     _store(d_S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -693,12 +705,12 @@ def _chunk_backward_key(
         token = first + chunk * CHUNK
         start = token * H + head
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -709,7 +721,7 @@ def _chunk_backward_key(
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
         _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
@@ -718,7 +730,7 @@ def _chunk_backward_key(
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -773,7 +785,7 @@ def _chunk_backward_value(
         key_decayed = key * decay_to_end[:, None]
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         rows_between = tl.maximum(row[:, None] - row[None, :], 0).to(tl.float32)  # rows_between[t,i] = #{i<j≤t}
         between = log_decay * rows_between
         pair_decay = tl.exp(between)
@@ -781,7 +793,7 @@ def _chunk_backward_value(
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
-        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot_tn(scores, d_o, DOT, PRECISION)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
@@ -790,7 +802,7 @@ def _chunk_backward_value(
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
 
 
@@ -842,12 +854,12 @@ def _chunk_backward_writes(
         token = first + chunk * CHUNK
         start = token * H + head
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(v, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         rows_later = tl.maximum(rows_here - 1 - row, 0).to(tl.float32)  # rows_later[t] = #{j>t}
         suffix = log_decay * rows_later
         decay_to_end = tl.exp(suffix)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores = _dot(d_o, tl.trans(v), DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores = _dot_nt(d_o, v, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -858,16 +870,16 @@ def _chunk_backward_writes(
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed + _dot(tl.trans(d_similarity), query, DOT, PRECISION)
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
         _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         key_decayed = key * decay_to_end[:, None]
-        similarity = _dot(query, tl.trans(key), DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         weighted = similarity * pair_decay
         scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
         # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
-        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot(tl.trans(scores), d_o, DOT, PRECISION)
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot_tn(scores, d_o, DOT, PRECISION)
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
@@ -876,7 +888,7 @@ def _chunk_backward_writes(
         prefix = log_decay * rows_through
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -1948,6 +1960,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale, sizes)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -2096,7 +2110,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

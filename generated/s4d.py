@@ -597,6 +597,18 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
 
 
 @_helper
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+
+
+@_helper
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+
+
+@_helper
 def _tile_siblings(row, HALF: tl.constexpr):
     """The pairs (t, i) that part at this level: t in the upper, i in the lower half of one block of 2 · HALF rows."""
     block = row // HALF
@@ -653,7 +665,7 @@ def _segment_ends(
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
         x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
-        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
+        S = S * chunk_decay[:, None] + _dot_tn(key_decayed, x, DOT, PRECISION)
         log_total += total
     _store(S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
     tl.store(totals_ptr + (segment * H + head) * K + feature, log_total, mask=feature_valid & (tile == 0))
@@ -734,7 +746,7 @@ def _chunk_forward(
             decay_to_middle = tl.exp(to_middle)
             key_weighted = key * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
-            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            similarity = _dot_nt(query_weighted, key_weighted, DOT, PRECISION)
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
@@ -742,7 +754,7 @@ def _chunk_forward(
         y = _dot(scores_all, x, DOT, PRECISION) + self_score[:, None] * x + _dot(query_decayed, S, DOT, PRECISION)
         o = skip + y
         _store(o_ptr + start * V, at, channel, valid, channel_valid, V, o)
-        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
+        S = S * chunk_decay[:, None] + _dot_tn(key_decayed, x, DOT, PRECISION)
     if ENDS:
         _store(S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
 
@@ -797,7 +809,7 @@ def _chunk_backward_query(
         if chunk % EVERY == 0:
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_query_decayed = _dot(d_o, tl.trans(S), DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
+        d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         d_decay_to_row = query * d_query_decayed
@@ -806,7 +818,7 @@ def _chunk_backward_query(
         decay_to_row = tl.exp(prefix)
         d_prefix = decay_to_row * d_decay_to_row
         x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores_all = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores_all = _dot_nt(d_o, x, DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         d_self_score = tl.sum(x * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
@@ -817,7 +829,7 @@ def _chunk_backward_query(
         suffix = log_decay[None, :] * rows_later_2[:, None]
         decay_to_end = tl.exp(suffix)
         key_decayed = key * decay_to_end
-        S = S * chunk_decay[:, None] + _dot(tl.trans(key_decayed), x, DOT, PRECISION)
+        S = S * chunk_decay[:, None] + _dot_tn(key_decayed, x, DOT, PRECISION)
         sum_of_rows_through = tl.zeros([CHUNK, BM], tl.float32)
         d_query = decay_to_row * d_query_decayed + key * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
@@ -893,7 +905,7 @@ def _segment_ends_backward(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay[:, None] + d_S_read
         log_total += total
     _store(d_S_ends_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -960,7 +972,7 @@ def _chunk_backward_key(
             total_before = log_decay * rows_total_before
             chunk_decay_before = tl.exp(total_before)
             x_before = _load(x_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
-            d_key_decayed_before = _dot(x_before, tl.trans(d_S), DOT, PRECISION)
+            d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
             key_features_before = _load(
                 key_features_ptr + start_before * K, at, feature, valid_before, feature_valid, K
             )
@@ -975,7 +987,7 @@ def _chunk_backward_key(
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
         x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = _dot_nt(x, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         d_decay_to_end = key * d_key_decayed
@@ -984,7 +996,7 @@ def _chunk_backward_key(
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores_all = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores_all = _dot_nt(d_o, x, DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         d_self_score = tl.sum(x * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
@@ -992,7 +1004,7 @@ def _chunk_backward_key(
         prefix = log_decay[None, :] * rows_through_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay[:, None] + d_S_read
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
@@ -1008,7 +1020,7 @@ def _chunk_backward_key(
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
-            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_key_weighted = _dot_tn(d_similarity, query_weighted, DOT, PRECISION)
             d_decay_to_middle = key * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             sum_of_rows_later += rows_later[:, None] * d_to_middle
@@ -1083,7 +1095,7 @@ def _chunk_backward_value(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
         for level in tl.static_range(LEVELS):
             siblings = _tile_siblings(time, 2**level)
@@ -1096,7 +1108,7 @@ def _chunk_backward_value(
             decay_to_middle = tl.exp(to_middle)
             key_weighted = key * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
-            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            similarity = _dot_nt(query_weighted, key_weighted, DOT, PRECISION)
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             scores_all += scores
@@ -1104,7 +1116,7 @@ def _chunk_backward_value(
         d_value = (
             _dot(key_decayed, d_S, DOT, PRECISION)
             + self_score[:, None] * d_o
-            + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
+            + _dot_tn(scores_all, d_o, DOT, PRECISION)
         )
         d_x = d_value + D * d_o
         _store(d_x_ptr + start * V, at, channel, valid, channel_valid, V, d_x)
@@ -1174,7 +1186,7 @@ def _chunk_backward_writes(
             total_before = log_decay * rows_total_before
             chunk_decay_before = tl.exp(total_before)
             x_before = _load(x_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
-            d_key_decayed_before = _dot(x_before, tl.trans(d_S), DOT, PRECISION)
+            d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
             key_features_before = _load(
                 key_features_ptr + start_before * K, at, feature, valid_before, feature_valid, K
             )
@@ -1189,7 +1201,7 @@ def _chunk_backward_writes(
         chunk_decay = tl.exp(total)
         d_total = chunk_decay * d_chunk_decay
         x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_key_decayed = _dot(x, tl.trans(d_S), DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        d_key_decayed = _dot_nt(x, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         d_decay_to_end = key * d_key_decayed
@@ -1198,7 +1210,7 @@ def _chunk_backward_writes(
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
-        d_scores_all = _dot(d_o, tl.trans(x), DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
+        d_scores_all = _dot_nt(d_o, x, DOT, PRECISION)  # d_scores_all[t,i] = Σ_c d_o[t,c] value[i,c]
         query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         d_self_score = tl.sum(x * d_o, 1)  # d_self_score[t] = Σ_c value[t,c] d_o[t,c]
@@ -1208,7 +1220,7 @@ def _chunk_backward_writes(
         prefix = log_decay[None, :] * rows_through_2[:, None]
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
-        d_S_read = _dot(tl.trans(query_decayed), d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
@@ -1224,12 +1236,12 @@ def _chunk_backward_writes(
             decay_from_middle = tl.exp(from_middle)
             query_weighted = query * decay_from_middle
             # d_key_weighted[s,t,m] = Σ_j d_similarity[s,j,t] query_weighted[s,j,m]
-            d_key_weighted = _dot(tl.trans(d_similarity), query_weighted, DOT, PRECISION)
+            d_key_weighted = _dot_tn(d_similarity, query_weighted, DOT, PRECISION)
             d_decay_to_middle = key * d_key_weighted
             d_to_middle = decay_to_middle * d_decay_to_middle
             key_weighted = key * decay_to_middle
             # similarity[s,t,i] = Σ_m query_weighted[s,t,m] key_weighted[s,i,m]
-            similarity = _dot(query_weighted, tl.trans(key_weighted), DOT, PRECISION)
+            similarity = _dot_nt(query_weighted, key_weighted, DOT, PRECISION)
             # scores[s,t,i] = similarity[s,t,i] where B_s(i) is the sibling before B_s(t)
             scores = tl.where(siblings, similarity, 0.0)
             sum_of_rows_later += rows_later[:, None] * d_to_middle
@@ -1240,7 +1252,7 @@ def _chunk_backward_writes(
         d_value = (
             _dot(key_decayed, d_S, DOT, PRECISION)
             + self_score[:, None] * d_o
-            + _dot(tl.trans(scores_all), d_o, DOT, PRECISION)
+            + _dot_tn(scores_all, d_o, DOT, PRECISION)
         )
         d_x = d_value + D * d_o
         _store(d_x_ptr + start * V, at, channel, valid, channel_valid, V, d_x)
@@ -1471,21 +1483,19 @@ class _Grid:
         tile = min(tile, _padded(self.widths[axis]))
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
-    def every(self, rows):
-        """Of how many chunks one has its state stored: of two where that is less to move than rows read twice."""
-        K, V = self.widths["m"], self.widths["v"]
-        return 2 if rows * (K + V) < K * V else 1
-
-    def stretch(self, kernel, axis):
-        """Tokens from one stored state to the next."""
-        rows = self.tiles(kernel, axis)[0]
-        return rows * self.every(rows)
+    def stretch(self, kernel, axis, own, across):
+        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
+        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """
+        rows, _, tiles, _, _ = self.tiles(kernel, axis)
+        width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
+        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
         return kernel in self.chosen
 
-    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, sparse=False, **constants):
+    def launch(self, kernel, axis, pointers, scalars, chunked=True, levels=False, stretch=0, **constants):
         rows, tile, tiles, warps, stages = self.tiles(kernel.__name__, axis)
         programs = self.segments * self.heads * tiles
         if not programs:
@@ -1496,8 +1506,8 @@ class _Grid:
             constants["CHUNK"] = rows
         if levels:
             constants["LEVELS"] = rows.bit_length() - 1
-        if sparse:
-            constants["EVERY"] = self.every(rows)
+        if stretch:
+            constants["EVERY"] = stretch // rows
         with _on(self.device):
             kernel[(programs,)](
                 *pointers,
@@ -1769,7 +1779,12 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
 
     d_log_decay_forward = S.new_empty(segments, H, M)
     d_query_features_rows = S.new_empty(batch, T, H, M)
-    S_edges = S.new_empty(rows // grid.stretch("_chunk_backward_query", "m") + segments, *S_starts.shape[1:])
+    stretch = (
+        grid.stretch("_chunk_backward_writes", "m", 1, 1)
+        if grid.fits("_chunk_backward_writes")
+        else grid.stretch("_chunk_backward_key", "m", 1, 1)
+    )
+    S_edges = S.new_empty(rows // stretch + segments, *S_starts.shape[1:])
     grid.launch(
         _chunk_backward_query,
         "m",
@@ -1786,7 +1801,7 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
         ),
         (),
         levels=True,
-        sparse=True,
+        stretch=stretch,
         **products,
     )
 
@@ -1828,7 +1843,7 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
             ),
             (),
             levels=True,
-            sparse=True,
+            stretch=stretch,
             ENDS=not grid.split,
             **products,
         )
@@ -1875,7 +1890,7 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
             ),
             (),
             levels=True,
-            sparse=True,
+            stretch=stretch,
             ENDS=not grid.split,
             **products,
         )
@@ -2514,6 +2529,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
             chunk_size,
         )
     scale = _check_scale(scale)
+    if not isinstance(output_final_state, bool):
+        raise TypeError(f"output_final_state: expected True or False, got {output_final_state!r}")
     mode = _check_choice("mode", mode, ("auto", *MODES))
     if mode == "auto":
         mode = "recurrent" if sizes["T"] == 1 else "chunk"
@@ -2645,7 +2662,9 @@ def _check_offsets(cu_seqlens, sizes, device, mode):
         given = cu_seqlens.dtype if isinstance(cu_seqlens, Tensor) else type(cu_seqlens).__name__
         raise ValueError(f"cu_seqlens: expected an int32 or int64 tensor, got {given}")
     if cu_seqlens.device.type != "cpu" and cu_seqlens.device != device:
-        raise ValueError(f"cu_seqlens: on {cu_seqlens.device}; it must be on the CPU or on {device}")
+        raise ValueError(
+            f"cu_seqlens: on {cu_seqlens.device}, but the inputs are on {device}; put it there or on the CPU"
+        )
     if cu_seqlens.dim() != 1 or len(cu_seqlens) < 1:
         raise ValueError(f"cu_seqlens: expected shape [documents + 1], got {tuple(cu_seqlens.shape)}")
     if sizes["B"] != 1:

@@ -23,6 +23,8 @@ class Location:
 
 NOWHERE = Location("<spec>", 1, 1)
 
+MOST_SHOWN = 40  # problems in a message
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -60,9 +62,13 @@ class Problem:
         return [f"    {line}", "    " + " " * (column - start) + "^" + "~" * (wide - 1)]
 
 
-def _one_line(text: str, limit: int = 100) -> str:
-    shown = text if text.isprintable() else ascii(text)
-    return shown if len(shown) <= limit else shown[:limit] + "…"
+def shortened(text: str, most: int = 100) -> str:
+    """The text, cut where it is too long to be shown."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _one_line(text: str) -> str:
+    return shortened(text if text.isprintable() else ascii(text))
 
 
 class SpecError(Exception):
@@ -71,7 +77,9 @@ class SpecError(Exception):
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         found = [problems] if isinstance(problems, Problem) else list(problems)
         self.problems: tuple[Problem, ...] = tuple(sorted(found, key=lambda problem: problem.location))
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        shown = [str(problem) for problem in self.problems[:MOST_SHOWN]]
+        more = len(self.problems) - len(shown)
+        super().__init__("\n".join([*shown, f"… and {more} more problems"] if more else shown))
 
     def __reduce__(self) -> tuple[type[SpecError], tuple[tuple[Problem, ...]]]:
         return type(self), (self.problems,)

@@ -4,6 +4,7 @@ Triton reads TRITON_INTERPRET when it is imported, so it is set here, before any
 kernel that a test launches runs in Triton's interpreter, on CPU tensors. Compiling kernels for real targets needs a
 process without it: `recgen.cost.compile` runs in processes of its own.
 """
+
 from __future__ import annotations
 
 import importlib.util
@@ -19,15 +20,24 @@ os.environ["TRITON_INTERPRET"] = "1"
 
 import pytest  # noqa: E402
 
+from tests.browser import browser  # noqa: E402, F401  a fixture for every test
+
 MARKERS = {
     "interpreter": "runs Triton kernels in Triton's interpreter",
     "offline": "compiles Triton kernels for GPUs that are not in this machine",
 }
 
+LONG = ("test_readme.py", "test_docs.py", "test_specs.py")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with long tests come first, so that no worker waits for one at the end."""
+    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 @pytest.fixture(scope="session", autouse=True)

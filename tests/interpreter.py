@@ -3,6 +3,7 @@
 Nearly all of its time goes to types and shapes, not to numbers. What is computed stays the same to the bit:
 tests/generated/test_interpreter.py compares.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -28,6 +29,7 @@ def _device_functions(right: Wrapped) -> Wrapped:
             patched.add(self.fn)
             return right(self, *args, **kwargs)
         return self.rewrite()(*args, **kwargs)
+
     return call
 
 
@@ -40,6 +42,7 @@ def _numpy_dtypes(right: Wrapped) -> Wrapped:
         if found is None:
             found = known[dtype.name] = right(dtype)
         return found
+
     return numpy_dtype
 
 
@@ -55,6 +58,7 @@ def _block_types(right: Wrapped) -> Wrapped:
         else:
             right(self, element_ty, shape)
             known[key] = self.__dict__.copy()
+
     return init
 
 
@@ -70,23 +74,28 @@ def _tensors(right: Wrapped) -> Wrapped:
         else:
             right(self, handle, type)
             known[sizes] = self.shape, self.numel
+
     return init
 
 
 def _broadcasts(right: Wrapped) -> Wrapped:
     """Blocks of the same shape are what they become."""
+
     def broadcast(self: TritonSemantic, lhs: tl.tensor, rhs: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
         x, y = lhs.type, rhs.type
         if x.is_block() and y.is_block() and x.shape.values == y.shape.values:
             return lhs, rhs
         return right(self, lhs, rhs)
+
     return broadcast
 
 
 def _equality(right: Wrapped) -> Wrapped:
     """A type is itself."""
+
     def equal(self: tl.dtype, other: object) -> bool:
         return self is other or right(self, other)
+
     return equal
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from docs import catalogue as pages
+from docs.mathematics import sections
 from recgen.resources import catalogue
 
 
@@ -43,5 +44,22 @@ def test_what_is_not_up_to_date_is_seen(
     (tmp_path / "operators" / "retnet.md").unlink()
     (tmp_path / "operators" / "gone.md").write_text("of no operator")
     assert sorted(pages.stale(moved)) == [
-        "operators/gla.md is not up to date", "operators/gone.md is of no operator",
-        "operators/retnet.md is not up to date"]
+        "operators/gla.md is not up to date",
+        "operators/gone.md is of no operator",
+        "operators/retnet.md is not up to date",
+    ]
+
+
+def test_latex_becomes_markdown() -> None:
+    latex = (
+        "\\subsection*{The \\( M \\) of it}\n5\\% of \\( x_{t} \\) *and* y_t.\n\n\\paragraph*{Part}\n"
+        "\\begin{align*}\n  y &= \\operatorname{silu}(x)\n\\end{align*}\n"
+        "\\[\n  z\n\\]\n\\begin{verbatim}\nas * it\n\\end{verbatim}\n"
+        "\\begin{tabular}{ll}\n  form & cost \\\\\n  \\hline\n  step & \\( K \\) \\\\\n\\end{tabular}\n"
+    )
+    assert sections(latex) == {
+        "The $M$ of it": "5% of $x_{t}$ \\*and\\* y\\_t.\n\n**Part**\n\n"
+        "```math\n\\begin{align*}\n  y &= \\mathrm{silu}(x)\n\\end{align*}\n```\n\n"
+        "```math\nz\n```\n\n```text\nas * it\n```\n\n"
+        "| form | cost |\n| --- | --- |\n| step | $K$ |"
+    }

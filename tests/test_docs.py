@@ -1,6 +1,7 @@
-"""The walkthrough shows what the tool prints today. `python -m tests.test_docs --update` writes it again.
+"""The pages of docs/ do what they say, and the walkthrough shows what the tool prints today.
 
-A comment names what the block after it holds:
+Blocks of a page are run as tests/reader.py says. In the walkthrough, which `python -m tests.test_docs --update` writes
+again, a comment names what the block after it holds:
 
     <!-- file: PATH -->                a file of the repository
     <!-- explain: STAGE / SECTION -->  a stage of `recgen explain gla`, a titled section of it,
@@ -23,11 +24,19 @@ import pytest
 
 import recgen
 from recgen import compiler
+from tests.reader import Reader, blocks, environment
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "walkthrough.md"
 SPEC = ROOT / "specs" / "gla.yaml"
 MODULE = ROOT / "generated" / "gla.py"
+DOCS = ROOT / "docs"
+ELSEWHERE = {DOCS / "operators", DOCS / "errors", DOCS / "errors.md", PAGE}  # have tests of their own
+RUN = [
+    page
+    for page in sorted(DOCS.rglob("*.md"))
+    if not ELSEWHERE & {page, page.parent} and blocks(page.read_text(encoding="utf-8"))
+]
 
 DIRECTIVE = re.compile(
     r"^<!-- (?P<kind>file|explain|code): (?P<what>.+?) -->\n(?:\n```\w*\n.*?^```\n)?"
@@ -101,6 +110,37 @@ def test_a_stale_block_is_seen() -> None:
     page = "<!-- file: specs/gla.yaml -->\n\n```yaml\nname: old\n```\n\nMore.\n"
     assert rewritten(page) == f"<!-- file: specs/gla.yaml -->\n\n```yaml\n{SPEC.read_text().strip()}\n```\n\nMore.\n"
     assert rewritten("<!-- file: specs/gla.yaml -->\n\nMore.\n") == rewritten(page), "a missing block is put in"
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of someone who follows all pages: what one compiles, the next finds in the cache."""
+    return environment(tmp_path_factory.mktemp("user"))
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+def test_every_block_of_a_page_does_what_it_says(page: Path, user: dict[str, str], tmp_path: Path) -> None:
+    with Reader(tmp_path, user) as reader:
+        reader.follow(page.read_text(encoding="utf-8"))
+
+
+def test_a_page_that_says_something_else_is_refused(user: dict[str, str], tmp_path: Path) -> None:
+    wrong = (
+        "```python\nprint(1)\n```\n\n```text\n2\n```\n",
+        "```python\nraise SystemExit\n```\n",
+        "```console\n$ echo 1\n2\n```\n",
+        "```console\n$ false\n```\n",
+        "```console\n$ true  # exits with 2\n```\n",
+        "```sh\nfalse\n```\n",
+        "```text\nout of nothing\n```\n",
+        "```perl\nprint 1\n```\n",
+    )
+    with Reader(tmp_path, user) as reader:
+        reader.follow("```python\nx = 1\n```\n\n```python\nprint(x)\n```\n\n```text\n1\n```\n")
+        reader.follow("```yaml\n# a.yaml\nname: a\n```\n\n```console\n$ cat a.yaml\n# a.yaml\nname: a\n```\n")
+        for page in wrong:
+            with pytest.raises(AssertionError):
+                reader.follow(page)
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)

@@ -4,91 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
-import sys
-from dataclasses import dataclass
-from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
 
 import pytest
 
 from recgen import read
 from recgen.resources import catalogue
+from tests.reader import BLOCK, Reader, environment
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Block:
-    language: str
-    text: str
-
-
-BLOCKS = [Block(*match.groups()) for match in BLOCK.finditer(README)]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("readme")
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A PATH whose `recgen` is this checkout's, and a cache of its own."""
-    programs = tmp_path_factory.mktemp("bin")
-    (programs / "recgen").write_text(
-        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m recgen "$@"\n', encoding="utf-8"
-    )
-    (programs / "recgen").chmod(0o755)
-    return os.environ | {
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "COLUMNS": "120",
-        "NO_COLOR": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-
-
-def test_every_block_does_what_it_says(folder: Path, environment: dict[str, str]) -> None:
-    for block in BLOCKS:
-        match block.language:
-            case "yaml":
-                name, text = re.fullmatch(r"# (\S+\.yaml)\n(.*)", block.text, re.DOTALL).groups()
-                (folder / name).write_text(text, encoding="utf-8")
-            case "python":
-                run([sys.executable, "-c", block.text], folder, environment)
-            case "sh":
-                for command in block.text.splitlines():
-                    shell(command, folder, environment)
-            case "console":
-                for command, wanted in sessions(block.text):
-                    given = shell(command, folder, environment)
-                    assert OutputChecker().check_output(wanted, given, ELLIPSIS), f"$ {command}\n{given}"
-            case other:
-                pytest.fail(f"a block in {other}, which nothing here runs")
-
-
-def sessions(text: str) -> list[tuple[str, str]]:
-    """The commands of a console block, each with the output under it, written as doctest has it: `...` is anything."""
-    found = re.split(r"^\$ (.*)\n", text, flags=re.MULTILINE)[1:]
-    return [
-        (command, re.sub("(?m)^<BLANKLINE>$", "", wanted))
-        for command, wanted in zip(found[::2], found[1::2], strict=True)
-    ]
-
-
-def shell(command: str, folder: Path, environment: dict[str, str]) -> str:
-    return run(["sh", "-c", command], folder, environment)
-
-
-def run(command: list[str], folder: Path, environment: dict[str, str]) -> str:
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=170)
-    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    return done.stdout
+def test_every_block_does_what_it_says(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with Reader(tmp_path_factory.mktemp("readme"), environment(tmp_path_factory.mktemp("user"))) as reader:
+        reader.follow(README)
 
 
 @pytest.mark.parametrize("target", re.findall(r"^    make (\w+) ", README, re.MULTILINE))

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar
+
 import mpmath
 from sympy import Expr, Function, Min, Piecewise, S, exp, log
 
 from recgen.algebra.choice import where
 
 
-class Activation(Function):
+class Activation(Function):  # type: ignore[misc]  # sympy says nothing of its types
     """A real function of one real argument, with an exact derivative and a value at any precision.
 
     A subclass gives `value` (its mpmath value), `fdiff` (its derivative, in a form that neither overflows nor
@@ -20,15 +23,11 @@ class Activation(Function):
 
     nargs = 1
 
-    @staticmethod
-    def value(x: mpmath.mpf) -> mpmath.mpf:
-        """The function at the number x, to mpmath's working precision."""
-        raise NotImplementedError
+    value: ClassVar[Callable[..., mpmath.mpf]]
+    """The function at a number, to mpmath's working precision."""
 
-    @staticmethod
-    def elementary(x: Expr) -> Expr:
-        """The function written in exp, log and Piecewise."""
-        raise NotImplementedError
+    elementary: ClassVar[Callable[..., Expr]]
+    """The function written in exp, log and Piecewise."""
 
     def _eval_evalf(self, prec: int) -> Expr | None:
         x = self.args[0].evalf(mpmath.libmp.prec_to_dps(prec) + 5)
@@ -38,7 +37,11 @@ class Activation(Function):
             return Expr._from_mpmath(self.value(x._to_mpmath(prec + 10)), prec)
 
     def _eval_is_real(self) -> bool | None:
-        return True if self.args[0].is_real else None
+        return True if self._of_real() else None
+
+    def _of_real(self) -> bool | None:
+        real: bool | None = self.args[0].is_real
+        return real
 
 
 class Sigmoid(Activation):
@@ -61,7 +64,7 @@ class Sigmoid(Activation):
         return Sigmoid(x) * Sigmoid(-x)
 
     def _eval_is_positive(self) -> bool | None:
-        return self.args[0].is_real
+        return self._of_real()
 
 
 class LogSigmoid(Activation):
@@ -83,7 +86,7 @@ class LogSigmoid(Activation):
         return Sigmoid(-self.args[0])
 
     def _eval_is_negative(self) -> bool | None:
-        return self.args[0].is_real
+        return self._of_real()
 
 
 class Softplus(Activation):
@@ -105,7 +108,7 @@ class Softplus(Activation):
         return Sigmoid(self.args[0])
 
     def _eval_is_positive(self) -> bool | None:
-        return self.args[0].is_real
+        return self._of_real()
 
 
 class Relu(Activation):
@@ -129,7 +132,7 @@ class Relu(Activation):
         return where(self.args[0] > 0, S.One, S.Zero)
 
     def _eval_is_nonnegative(self) -> bool | None:
-        return self.args[0].is_real
+        return self._of_real()
 
 
 class Elu(Activation):
@@ -195,7 +198,7 @@ class SafeExp(Activation):
         return self
 
     def _eval_is_positive(self) -> bool | None:
-        return self.args[0].is_real
+        return self._of_real()
 
 
 def elementary(expr: Expr) -> Expr:

@@ -83,13 +83,13 @@ def adjoint(program: Program) -> Program:
     outputs: dict[str, Node] = {}
     starts = {c.start: c for c in program.carries}
     carries = []
-    for leaf in program.leaves():
-        parts = cotangents.get(leaf, [])
-        if leaf in starts:
-            c = starts[leaf]
+    for node in program.leaves():
+        parts = cotangents.get(node, [])
+        if node in starts:
+            c = starts[node]
             carries.append(Carry(c.name, ends[c.name], c.decay, g.label(g.add(*parts), f"d_{c.name}_read")))
-        elif leaf.op.kind in ("input", "param") and parts:
-            outputs[f"d_{leaf.op.name}"] = g.label(g.add(*parts), f"d_{leaf.op.name}")
+        elif node.leaf.kind in ("input", "param") and parts:
+            outputs[f"d_{node.leaf.name}"] = g.label(g.add(*parts), f"d_{node.leaf.name}")
     return Program(outputs, tuple(carries), g, program.total)
 
 
@@ -103,6 +103,7 @@ def varies(node: Node) -> bool:
 
 def _decay_cotangent(g: Graph, carry: Carry, end: Node) -> Iterable[Node]:
     """∂(decay · start)/∂decay against the cotangent of the end: the one term that needs both carried values."""
+    assert carry.decay is not None
     extra = [a for a in carry.axes if a not in carry.decay.axes]
     part = g.mul(end, carry.start)
     for axis in extra:

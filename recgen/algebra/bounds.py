@@ -188,9 +188,10 @@ def _narrowed(ranges: dict[Symbol, Interval], condition: Basic) -> dict[Symbol, 
     if condition == S.true or condition == S.false:
         return ranges if condition == S.true else None
     if isinstance(condition, And):
+        within: dict[Symbol, Interval] | None = ranges
         for part in condition.args:
-            ranges = _narrowed(ranges, part) if ranges is not None else None
-        return ranges
+            within = _narrowed(within, part) if within is not None else None
+        return within
     if not isinstance(condition, Lt | Le | Gt | Ge | Eq):
         return ranges
     left, right = condition.args

@@ -42,7 +42,6 @@ REPEATED = ("query", "key", "value", "query_size", "key_size")
 """What meets token by token, also where it is the same at every token."""
 
 
-
 @dataclass(frozen=True)
 class Decay:
     """The log-decay of a chunk's rows, and the sums of it that the program uses.

@@ -50,7 +50,7 @@ class Algebra:
 
 
 def is_complex(expr: Expr) -> bool:
-    return expr.has(I)
+    return bool(expr.has(I))
 
 
 def written_out(expr: Expr) -> int:
@@ -180,4 +180,3 @@ def _reciprocal(x: Pair, algebra: Algebra) -> Pair:
         return algebra.make(1 / A, a), None
     size = algebra.named(algebra.make(A**2 + B**2, a, b), "modulus_squared")
     return algebra.both(algebra.make(A / B, a, size), algebra.make(-A / B, b, size), "inverse")
-

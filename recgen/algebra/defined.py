@@ -11,6 +11,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -22,6 +23,7 @@ from recgen.algebra.bounds import bounds
 from recgen.algebra.interval import Interval
 from recgen.algebra.smooth import points
 from recgen.algebra.wide_values import vector_value
+from recgen.algebra.widths import Widths
 
 LARGEST = 3e38  # of float32, nearly
 WIDEST = 65536.0  # sizes and indices up to here are told apart from those that overflow
@@ -44,12 +46,12 @@ def without_value(tree: sympy.Expr) -> str:
     for at, _ in list(points(tree, variables))[1:] if variables else ():
         for negative, start in itertools.product(flips, ({}, first) if first else ({},)):
             here = {**at, **sizes, **start, **{s: -at[s] for s in negative}}
-            if not _has_value(lambda here=here: precise.value(tree, here)):
+            if not _has_value(partial(precise.value, tree, here)):
                 return ", ".join(f"{s} = {float(here[s].real):.3g}" for s in variables)
     return ""
 
 
-def map_without_value(tree: sympy.Expr, argument: sympy.Symbol, widths: Mapping[sympy.Symbol, tuple]) -> str:
+def map_without_value(tree: sympy.Expr, argument: sympy.Symbol, widths: Widths) -> str:
     """The same of a map of whole vectors: which vectors it has no value for."""
     sizes = {s: 2 for s in tree.free_symbols if s.is_integer} | proper_sizes([tree])
     symbols = sorted((s for s in tree.free_symbols if s.is_integer is None), key=str)
@@ -57,7 +59,7 @@ def map_without_value(tree: sympy.Expr, argument: sympy.Symbol, widths: Mapping[
     for seed, (sign, what) in itertools.product(range(3), ((1, "positive"), (-1, "negative"), (0, "mixed"))):
         draw = random.Random(seed)
         at = {s: _drawn(draw, shapes[s], sign if s == argument else 0) for s in symbols} | sizes
-        if not _has_value(lambda at=at: vector_value(tree, at)):
+        if not _has_value(partial(vector_value, tree, at)):
             return f"the elements of {argument} are {what}"
     return ""
 
@@ -87,8 +89,9 @@ def doubtful(tree: sympy.Basic) -> list[sympy.Expr]:
 
 
 def _may_fail(tree: sympy.Expr) -> bool:
-    ranges = {s: Interval(1.0 if s.is_positive else 0.0, MOST_HEADS if s.name == "h" else WIDEST)
-              for s in tree.free_symbols}
+    ranges = {
+        s: Interval(1.0 if s.is_positive else 0.0, MOST_HEADS if s.name == "h" else WIDEST) for s in tree.free_symbols
+    }
     try:
         poles = any(_has_pole(node, ranges) for node in sympy.preorder_traversal(tree) if node.free_symbols)
         found = bounds(tree, ranges)
@@ -152,4 +155,3 @@ def _finite(part: sympy.Expr, at: Point) -> bool:
     except (ArithmeticError, TypeError, ValueError):
         return False
     return bool(mpmath.isfinite(value)) and value.imag == 0 and abs(float(value.real)) < LARGEST
-

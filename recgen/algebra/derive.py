@@ -1,12 +1,12 @@
 """The derive stage: from a spec to everything that follows from its recurrence, proven.
 
-    recurrence      the one-step statement
-    bounds          the interval of the log-decay, declared or from interval analysis
-    factorisation   how pair weights are written where the decay varies inside a head, chosen from the bounds, or that
-                    there are none: time is scanned, or every token reads the total
-    program         the chunk program, or that of one token, and its adjoint
-    pairs           the program of all pairs at once, where the chunk program has no pairs: it reads the total
-    proof           that they are what the recurrence says
+recurrence      the one-step statement
+bounds          the interval of the log-decay, declared or from interval analysis
+factorisation   how pair weights are written where the decay varies inside a head, chosen from the bounds, or that
+                there are none: time is scanned, or every token reads the total
+program         the chunk program, or that of one token, and its adjoint
+pairs           the program of all pairs at once, where the chunk program has no pairs: it reads the total
+proof           that they are what the recurrence says
 """
 
 from __future__ import annotations

@@ -33,8 +33,12 @@ FEATURE_AXES = frozenset(AXES) - frozenset("stibv")
 
 
 def feature_value(
-    g: Graph, expr: sympy.Expr, leaves: Mapping[sympy.Symbol, Node], tensors: Mapping[str, Tensor], start: str,
-    name: str
+    g: Graph,
+    expr: sympy.Expr,
+    leaves: Mapping[sympy.Symbol, Node],
+    tensors: Mapping[str, Tensor],
+    start: str,
+    name: str,
 ) -> Node:
     """The node of an expression with wide functions; its width is the axis m. name: what its parts are called after.
 
@@ -52,8 +56,7 @@ def axis_of(node: Node) -> str:
 
 class _Builder:
     def __init__(
-        self, g: Graph, leaves: Mapping[sympy.Symbol, Node], tensors: Mapping[str, Tensor], start: str,
-        name: str
+        self, g: Graph, leaves: Mapping[sympy.Symbol, Node], tensors: Mapping[str, Tensor], start: str, name: str
     ) -> None:
         self.g = g
         self.name = name
@@ -169,7 +172,7 @@ class _Builder:
         and a phase has to be right far along a sequence."""
         leaves = {s: self.leaves[s] for s in sorted(expr.free_symbols, key=str)}
         if all(n.level == "head" for n in leaves.values()):
-            leaves = {s: n if n.op.kind == "scalar" else self._double(n) for s, n in leaves.items()}
+            leaves = {s: n if n.leaf.kind == "scalar" else self._double(n) for s, n in leaves.items()}
         return self.g.map(expr, leaves)
 
     def _double(self, leaf: Node) -> Node:
@@ -185,7 +188,7 @@ class _Builder:
 
     def _map(self, template: sympy.Expr, values: Mapping[sympy.Symbol, Node | None]) -> Node:
         """The expression of some nodes; a number is written into it."""
-        present = {s: n for s, n in values.items() if s in template.free_symbols}
+        present = {s: n for s, n in values.items() if n is not None and s in template.free_symbols}
         numbers = {s: n.op.expr for s, n in present.items() if isinstance(n.op, Map) and not n.args}
         return self.g.map(template.xreplace(numbers), {s: n for s, n in present.items() if s not in numbers})
 

@@ -47,7 +47,7 @@ class Graph:
     """Builds interned nodes. Each method checks axes and levels, so a malformed program cannot be built."""
 
     def __init__(self) -> None:
-        self._nodes: dict[tuple, Node] = {}
+        self._nodes: dict[tuple[Op, tuple[int, ...]], Node] = {}
         self._names: set[str] = set()
 
     def __iter__(self) -> Iterator[Node]:
@@ -111,13 +111,10 @@ class Graph:
         level = max((n.level for n in unique), key=LEVELS.index)
         return self._intern(Map(expr), tuple(unique), axes, level, name)
 
-    def mul(self, *nodes: Node | None, name: str = "") -> Node | None:
-        """The product; None is 1, and the product of nothing is None."""
-        real = [n for n in nodes if n is not None]
-        if not real:
-            return None
-        symbols = [sympy.Symbol(f"_f{k}", real=True) for k in range(len(real))]
-        return self.map(sympy.Mul(*symbols), dict(zip(symbols, real, strict=True)), name)
+    def mul(self, *nodes: Node, name: str = "") -> Node:
+        """The product; a single factor is itself."""
+        symbols = [sympy.Symbol(f"_f{k}", real=True) for k in range(len(nodes))]
+        return self.map(sympy.Mul(*symbols), dict(zip(symbols, nodes, strict=True)), name)
 
     def exp(self, x: Node, name: str = "") -> Node:
         return self.map(sympy.exp(placeholder(0)), {placeholder(0): x}, name)

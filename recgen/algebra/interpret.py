@@ -6,7 +6,7 @@ of them is run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,8 +46,14 @@ class Run:
     ends: Mapping[str, Array]
 
 
-def run(program: Program, draw: Draw, domain: Domain, cut: Cut, carried: Mapping[str, Array],
-        given: Mapping[str, Sequence[Array]] | None = None) -> Run:
+def run(
+    program: Program,
+    draw: Draw,
+    domain: Domain,
+    cut: Cut,
+    carried: Mapping[str, Array],
+    given: Mapping[str, Sequence[Array]] | None = None,
+) -> Run:
     """Run a program over the chunks of a sequence.
 
     carried: the carried values before the first chunk that is run.
@@ -62,6 +68,8 @@ def run(program: Program, draw: Draw, domain: Domain, cut: Cut, carried: Mapping
     starts: dict[str, list[Array]] = {c.name: [np.empty(0)] * count for c in program.carries}
     state = dict(carried)
 
+    ends = {n for carry in program.carries for n in carry.hand_over}
+
     def computed(c: int, wanted: Sequence[Node], known: Mapping[Node, Array]) -> dict[Node, Array]:
         """The values of nodes in chunk c, given those of this program's carries."""
         first = sum(cut.rows[:c])
@@ -70,7 +78,7 @@ def run(program: Program, draw: Draw, domain: Domain, cut: Cut, carried: Mapping
         for node in wanted:
             if isinstance(node.op, Leaf) and node.op.kind == "carry" and node not in leaves:
                 leaves[node] = _given(node, given or {})[c]
-        return run_chunk(wanted, leaves, chunk, stage, formal)
+        return run_chunk(wanted, leaves, chunk, stage, formal, ends)
 
     if program.total:
         writes = [computed(c, topological(carry.write for carry in program.carries), {}) for c in range(count)]
@@ -80,8 +88,9 @@ def run(program: Program, draw: Draw, domain: Domain, cut: Cut, carried: Mapping
         for name, value in state.items():
             starts[name][c] = value
         if not program.total:
-            state = {carry.name: _handed_on(carry.start, carry.decay, carry.write, values[c])
-                     for carry in program.carries}
+            state = {
+                carry.name: _handed_on(carry.start, carry.decay, carry.write, values[c]) for carry in program.carries
+            }
     stage.finish(values, cut.rows)
     outputs = {name: stage.exact(node) for name, node in program.outputs.items()}
     return Run(outputs, starts, {} if program.total else state)
@@ -94,15 +103,16 @@ def _summed(carry: Carry, chunks: Sequence[Mapping[Node, Array]], draw: Draw) ->
 
 
 def _given(node: Node, given: Mapping[str, Sequence[Array]]) -> Sequence[Array]:
-    if node.op.name not in given:
-        raise NotExact(f"nothing carries {node.op.name}")
-    return given[node.op.name]
+    if node.leaf.name not in given:
+        raise NotExact(f"nothing carries {node.leaf.name}")
+    return given[node.leaf.name]
 
 
 def _handed_on(start: Node, decay: Node | None, write: Node, values: Mapping[Node, Array]) -> Array:
     """decay · start + write."""
     kept = values[start] if decay is None else values[start] * spread(values[decay], decay.axes, start.axes)
-    return kept + spread(values[write], write.axes, start.axes)
+    handed_on: Array = kept + spread(values[write], write.axes, start.axes)
+    return handed_on
 
 
 def exponents(nodes: Iterable[Node]) -> frozenset[Node]:
@@ -124,11 +134,19 @@ def exponents(nodes: Iterable[Node]) -> frozenset[Node]:
     return frozenset(found)
 
 
-def run_chunk(nodes: Iterable[Node], leaves: Mapping[Node, Array], chunk: Chunk, stage: TokenStage,
-              formal: frozenset[Node]) -> dict[Node, Array]:
-    """The values of all nodes inside one chunk."""
+def run_chunk(
+    nodes: Iterable[Node],
+    leaves: Mapping[Node, Array],
+    chunk: Chunk,
+    stage: TokenStage,
+    formal: frozenset[Node],
+    ends: Collection[Node],
+) -> dict[Node, Array]:
+    """The values of all nodes inside one chunk. ends: what carried values are handed on with, which a head may have."""
     values = dict(leaves)
     for node in nodes:
+        if node in ends and node.level == "head":
+            values[node] = stage.atoms(node, chunk.tokens, node in formal)
         if node.level != "chunk" or node in values:
             continue
         if isinstance(node.op, Row):

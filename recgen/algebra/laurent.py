@@ -11,6 +11,7 @@ import sympy
 from recgen.algebra.exact import UNIT, NotExact, Sum, known, log_decays, spelled
 
 Coefficient = int | Fraction
+Divisor = frozenset[tuple[int, Coefficient]]
 DIGIT = 12  # bits per exponent: a monomial is Σ exponent_g · 2^(12 g), so that products of monomials are sums
 
 
@@ -47,9 +48,7 @@ class Laurent:
     __radd__, __rmul__ = __add__, __mul__
 
     def __eq__(self, other: object) -> bool:
-        return self.terms == _laurent(other).terms
-
-    __hash__ = None
+        return self.terms == _laurent(other).terms if isinstance(other, Laurent | Coefficient) else NotImplemented
 
 
 def _laurent(x: Laurent | Coefficient) -> Laurent:
@@ -68,7 +67,7 @@ class Symbols:
 
     def __init__(self) -> None:
         self.labels: list[str] = []
-        self.divisors: set[frozenset] = set()
+        self.divisors: set[Divisor] = set()
         self.grows = False
         self._generators: dict[object, int] = {}
         self._positive: set[int] = set()

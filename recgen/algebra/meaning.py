@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
 
@@ -98,7 +98,7 @@ def _(op: Contract, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
 @meaning.register
 def _(op: Count, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
     """How many tokens lie in a segment: j ≤ t, j < t or j > t in the block of t, i < j ≤ t, i < j < t, or all."""
-    inside = {
+    segments: dict[str, Callable[..., bool]] = {
         "each": lambda j, t, size: j == t,
         "through": lambda j, t, size: j <= t and j // size == t // size,
         "earlier": lambda j, t, size: j < t and j // size == t // size,
@@ -106,7 +106,8 @@ def _(op: Count, node: Node, args: Sequence[Array], chunk: Chunk) -> Array:
         "between": lambda j, t, i: i < j <= t,
         "inside": lambda j, t, i: i < j < t,
         "total": lambda j: True,
-    }[op.kind]
+    }
+    inside = segments[op.kind]
     sizes = chunk.levels if op.block == "level" else [chunk.size]
     shape = [{"s": len(sizes)}.get(a, chunk.size) for a in node.axes]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import mpmath
 import sympy
@@ -16,6 +17,7 @@ from sympy.core.relational import Relational
 from recgen.algebra.activations import Activation
 
 DIGITS = 160
+MOST_BITS = 1 << 16  # numbers above 2 to this power are infinite: their exponentials take as many digits as they are
 
 _FUNCTIONS: dict[type, Callable[..., mpmath.mpf]] = {
     sympy.exp: mpmath.exp,
@@ -44,7 +46,7 @@ Point = Mapping[sympy.Symbol, mpmath.mpf]
 def value(expr: sympy.Basic, at: Point) -> mpmath.mpf:
     """The expression's value. Raises NotImplementedError for a function it does not know."""
     with mpmath.workdps(DIGITS):
-        return +_value(expr, at)
+        return +_value(expr, at, {})
 
 
 def slope(expr: sympy.Expr, symbol: sympy.Symbol, at: Point) -> mpmath.mpf:
@@ -53,12 +55,13 @@ def slope(expr: sympy.Expr, symbol: sympy.Symbol, at: Point) -> mpmath.mpf:
         return mpmath.mpf(0)
     with mpmath.workdps(DIGITS):
         step = mpmath.mpf(10) ** -45
-        above, below = (_value(expr, {**at, symbol: at[symbol] + d}) for d in (step, -step))
+        above, below = (_value(expr, {**at, symbol: at[symbol] + d}, {}) for d in (step, -step))
         return (above - below) / (2 * step)
 
 
 def point(symbols: Iterable[sympy.Symbol], size: float, seed: int) -> dict[sympy.Symbol, mpmath.mpf]:
     """Random numbers for symbols: real ones of about the given size, and small whole ones where the symbol is whole."""
+
     def number(s: sympy.Symbol) -> mpmath.mpf:
         draw = random.Random(f"{seed} {s}")
         return mpmath.mpf(draw.randint(1, 9) if s.is_integer else draw.choice((-1, 1)) * draw.uniform(0.5, 1) * size)
@@ -66,9 +69,19 @@ def point(symbols: Iterable[sympy.Symbol], size: float, seed: int) -> dict[sympy
     return {s: number(s) for s in sorted(symbols, key=str)}
 
 
-def _value(expr: sympy.Basic, at: Point) -> mpmath.mpf:
+Found = dict[sympy.Basic, mpmath.mpf]  # the values of parts of an expression at one point
+
+
+def _value(expr: sympy.Basic, at: Point, found: Found) -> mpmath.mpf:
+    """The value of a part, computed once where it occurs more often."""
     if isinstance(expr, sympy.Symbol):
         return mpmath.mpmathify(at[expr])
+    if expr not in found:
+        found[expr] = _computed(expr, at, found)
+    return found[expr]
+
+
+def _computed(expr: sympy.Basic, at: Point, found: Found) -> mpmath.mpf:
     if expr is sympy.I:
         return mpmath.mpc(0, 1)
     if isinstance(expr, sympy.Float):
@@ -78,8 +91,8 @@ def _value(expr: sympy.Basic, at: Point) -> mpmath.mpf:
     if isinstance(expr, sympy.NumberSymbol):
         return expr.evalf(DIGITS)._to_mpmath(mpmath.mp.prec)
     if isinstance(expr, sympy.Piecewise):
-        return _value(next(branch for branch, condition in expr.args if _holds(condition, at)), at)
-    args = [_value(arg, at) for arg in expr.args]
+        return _value(next(branch for branch, condition in expr.args if _holds(condition, at, found)), at, found)
+    args = [limited(_value(arg, at, found)) for arg in expr.args]
     if isinstance(expr, Activation):
         return expr.value(*args)
     if expr.func not in _FUNCTIONS:
@@ -87,11 +100,18 @@ def _value(expr: sympy.Basic, at: Point) -> mpmath.mpf:
     return _FUNCTIONS[expr.func](*args)
 
 
-def _holds(condition: sympy.Basic, at: Point) -> bool:
+def limited(x: Any) -> Any:
+    """The number, or infinity where it is so large that nothing tells it from infinity but the time it takes."""
+    if not isinstance(x, mpmath.mpf) or x.exp + x.bc <= MOST_BITS or not x.man:
+        return x
+    return mpmath.inf if x > 0 else -mpmath.inf
+
+
+def _holds(condition: sympy.Basic, at: Point, found: Found) -> bool:
     if isinstance(condition, Relational):
-        return bool(_value(condition, at))
+        return bool(_value(condition, at, found))
     if isinstance(condition, sympy.And | sympy.Or):
-        return (all if isinstance(condition, sympy.And) else any)(_holds(part, at) for part in condition.args)
+        return (all if isinstance(condition, sympy.And) else any)(_holds(part, at, found) for part in condition.args)
     if isinstance(condition, sympy.Not):
-        return not _holds(condition.args[0], at)
+        return not _holds(condition.args[0], at, found)
     return bool(condition)

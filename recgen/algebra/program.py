@@ -40,6 +40,12 @@ class Node:
     level: str
     name: str = ""
 
+    @property
+    def leaf(self) -> Leaf:
+        """The operation of a node that is known to be a leaf."""
+        assert isinstance(self.op, Leaf), self
+        return self.op
+
     def __repr__(self) -> str:
         return f"<{self.name or type(self.op).__name__}[{','.join(self.axes)}]>"
 
@@ -61,6 +67,11 @@ class Carry:
     def axes(self) -> tuple[str, ...]:
         return self.start.axes
 
+    @property
+    def hand_over(self) -> tuple[Node, ...]:
+        """What makes the end of the start: the decay, where there is one, and the write."""
+        return (self.write,) if self.decay is None else (self.decay, self.write)
+
 
 @dataclass(frozen=True)
 class Program:
@@ -76,7 +87,7 @@ class Program:
     total: bool = False
 
     def roots(self) -> tuple[Node, ...]:
-        ends = [n for c in self.carries for n in (c.decay, c.write) if n is not None]
+        ends = [n for c in self.carries for n in c.hand_over]
         return (*self.outputs.values(), *ends)
 
     def nodes(self) -> list[Node]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import sympy
@@ -19,7 +20,7 @@ from recgen.algebra.calculus import derivative
 from recgen.algebra.defined import proper_sizes
 from recgen.algebra.exact import Domain, Residues
 from recgen.algebra.interpret import Cut, Run, run
-from recgen.algebra.laurent import Laurent, Symbols
+from recgen.algebra.laurent import Divisor, Laurent, Symbols
 from recgen.algebra.program import Program
 from recgen.algebra.recurrence import Recurrence, affine
 from recgen.algebra.relative import relative_steps
@@ -56,8 +57,13 @@ class Proof:
         return "\n".join(map(str, self.statements))
 
 
-def prove(rec: Recurrence, program: Program, adjoint: Program, trials: Sequence[Trial] | None = None,
-          pairs: Program | None = None) -> Proof:
+def prove(
+    rec: Recurrence,
+    program: Program,
+    adjoint: Program,
+    trials: Sequence[Trial] | None = None,
+    pairs: Program | None = None,
+) -> Proof:
     """Compare a program and its adjoint with the recurrence. Raises ProofError at the first difference.
 
     pairs: the program of all pairs at once, where it is one of its own.
@@ -86,8 +92,11 @@ def unrolled_sums(rec: Recurrence) -> Iterator[Statement]:
             yield Statement(total, "induction over t", "any T")
             continue
         weights = ("e^(ℓ_1+…+ℓ_t)", "e^(ℓ_(i+1)+…+ℓ_t) ") if step.log_decay != 0 else ("1", "")
-        yield Statement(f"{rule.name}_t = {weights[0]}·{rule.name}_0 + Σ_(i≤t) {weights[1]}{_product(step.write)}_i",
-                        "induction over t", "any T")
+        yield Statement(
+            f"{rule.name}_t = {weights[0]}·{rule.name}_0 + Σ_(i≤t) {weights[1]}{_product(step.write)}_i",
+            "induction over t",
+            "any T",
+        )
 
 
 def frame(rec: Recurrence) -> Iterator[Statement]:
@@ -113,8 +122,11 @@ def slopes(rec: Recurrence) -> Iterator[Statement]:
                     at = precise.point(q.expr.free_symbols, size, seed)
                     _slope_is_right(q.expr, s, at | proper, found[-1])
     if found:
-        yield Statement(f"the derivatives {', '.join(found)}", "central differences with step 10^-45",
-                        "4 random points, 40 decimals")
+        yield Statement(
+            f"the derivatives {', '.join(found)}",
+            "central differences with step 10^-45",
+            "4 random points, 40 decimals",
+        )
 
 
 def _slope_is_right(expr: sympy.Expr, symbol: sympy.Symbol, at: precise.Point, what: str) -> None:
@@ -142,15 +154,19 @@ def compare(rec: Recurrence, program: Program, adjoint: Program, trial: Trial) -
     yield from _compared(rec, trial)
     plain = rec.log_decays and rec.stabiliser is None
     if isinstance(trial.domain, Symbols) and plain and not trial.domain.grows:
-        yield Statement("every exponent is a sum of log-decays, none counted negatively: no exponential exceeds 1",
-                        trial.method, trial.sizes)
+        yield Statement(
+            "every exponent is a sum of log-decays, none counted negatively: no exponential exceeds 1",
+            trial.method,
+            trial.sizes,
+        )
 
 
 def _compared(rec: Recurrence, trial: Trial) -> Iterator[Statement]:
     """What `compare` has shown when it found no difference."""
     what = "program of a token" if rec.scans else "chunk program"
-    results, ends = ("outputs and final states", ", parameter and initial state") if rec.causal else (
-        "outputs", " and parameter")
+    results, ends = (
+        ("outputs and final states", ", parameter and initial state") if rec.causal else ("outputs", " and parameter")
+    )
     yield Statement(f"the {what} gives the {results} of the recurrence", trial.method, trial.sizes)
     yield Statement(f"the adjoint gives the derivative of {results} by every input{ends}", trial.method, trial.sizes)
 
@@ -167,8 +183,11 @@ def all_pairs(rec: Recurrence, pairs: Program, trial: Trial) -> Iterator[Stateme
             raise ProofError(f"the program of all pairs has no value at {cut}: {error}") from error
         _same("output of all pairs", outputs, trial.reference(rec, cut.length).outputs, cut, show)
         _divides_by_nothing_new(trial.domain, known, cut)
-    yield Statement("all pairs of tokens at once give the outputs of the recurrence", trial.method,
-                    f"T = {', '.join(str(cut.length) for cut in found)}")
+    yield Statement(
+        "all pairs of tokens at once give the outputs of the recurrence",
+        trial.method,
+        f"T = {', '.join(str(cut.length) for cut in found)}",
+    )
 
 
 def _both(program: Program, adjoint: Program, trial: Trial, cut: Cut, reference: Reference) -> tuple[Run, Run]:
@@ -194,19 +213,23 @@ def composition(rec: Recurrence, program: Program, adjoint: Program, trial: Tria
         alone = run(program, trial.draw, trial.domain, cut, nothing)
         gone = run(adjoint, trial.draw, trial.domain, cut, nothing, forward.starts)
         for what, whole, part, start in (
-            ("end", forward, alone, reference.initial), ("gradient at the start", backward, gone, reference.d_final)
+            ("end", forward, alone, reference.initial),
+            ("gradient at the start", backward, gone, reference.d_final),
         ):
             composed = {name: reference.decay[name] * start[name] + x for name, x in part.ends.items()}
             _same(f"{what} of tokens taken together", whole.ends, composed, cut, show)
-    yield Statement("tokens taken together hand on e^(sum of log-decays) of what they are given, and what they give "
-                    "from nothing; their gradients likewise, backwards", trial.method, trial.sizes)
+    yield Statement(
+        "tokens taken together hand on e^(sum of log-decays) of what they are given, and what they give "
+        "from nothing; their gradients likewise, backwards",
+        trial.method,
+        trial.sizes,
+    )
 
 
 def defined_at_zero(rec: Recurrence, program: Program, adjoint: Program) -> Iterator[Statement]:
     """Program and adjoint have values where all inputs are 0, if the recurrence has."""
     cut = Cut(1, (1, 1, 1)) if rec.scans else Cut(2, (2, 1))
-    trial = Trial(RESIDUES, Residues(), feature_widths(rec, program, 1, widest=1), [cut], AtZero,
-                  whole_sizes(rec))
+    trial = Trial(RESIDUES, Residues(), feature_widths(rec, program, 1, widest=1), [cut], AtZero, whole_sizes(rec))
     try:
         reference = trial.reference(rec, 3)
     except (ValueError, ArithmeticError):
@@ -219,7 +242,9 @@ def defined_at_zero(rec: Recurrence, program: Program, adjoint: Program) -> Iter
     yield Statement("outputs and gradients exist where all inputs are 0", "evaluation there", trial.sizes)
 
 
-def _same(what: str, given: Mapping[str, Array], needed: Mapping[str, Array], cut: Cut, show: Callable) -> None:
+def _same(
+    what: str, given: Mapping[str, Array], needed: Mapping[str, Array], cut: Cut, show: Callable[[Any], str]
+) -> None:
     if set(given) != set(needed):
         raise ProofError(f"{what}: there are {sorted(given)}, and there should be {sorted(needed)}")
     for name, right in needed.items():
@@ -227,13 +252,16 @@ def _same(what: str, given: Mapping[str, Array], needed: Mapping[str, Array], cu
             raise ProofError(f"{what} {name} has the shape {given[name].shape}, it should be {right.shape}, at {cut}")
         for index in np.ndindex(right.shape):
             if right[index] != given[name][index]:
-                raise ProofError(f"{what} {name}[{', '.join(map(str, index))}] differs at {cut}\n"
-                                 f"  program:    {show(given[name][index])}\n  recurrence: {show(right[index])}")
+                raise ProofError(
+                    f"{what} {name}[{', '.join(map(str, index))}] differs at {cut}\n"
+                    f"  program:    {show(given[name][index])}\n  recurrence: {show(right[index])}"
+                )
 
 
-def _divides_by_nothing_new(domain: Domain, allowed: frozenset, cut: Cut) -> None:
+def _divides_by_nothing_new(domain: Domain, allowed: frozenset[Divisor], cut: Cut) -> None:
     """A program that divides by a value that may be 0, and that the recurrence does not divide by, is refused."""
     if isinstance(domain, Symbols):
         for divisor in sorted(domain.divisors - allowed, key=len):
-            raise ProofError(f"the program divides by {domain.show(Laurent(dict(divisor)))}, "
-                             f"which the recurrence does not, at {cut}")
+            raise ProofError(
+                f"the program divides by {domain.show(Laurent(dict(divisor)))}, which the recurrence does not, at {cut}"
+            )

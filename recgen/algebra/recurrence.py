@@ -39,7 +39,7 @@ class Quantity:
 
     @property
     def name(self) -> str:
-        return self.symbol.name
+        return str(self.symbol.name)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class StateRule:
 
     @property
     def name(self) -> str:
-        return self.symbol.name
+        return str(self.symbol.name)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class Recurrence:
     def tracks(self) -> dict[str, str]:
         """The maxima that quantities are relative to, with their axes; they are given with the inputs."""
         used = {s for q in self.quantities.values() for s in q.expr.free_symbols}
-        return {s.name: self.stabiliser.axes_of(s) for s in TRACKS if s in used}
+        held = self.stabiliser
+        return {s.name: held.axes_of(s) for s in TRACKS if s in used} if held is not None else {}
 
     @property
     def log_decays(self) -> tuple[Quantity, ...]:

@@ -68,5 +68,7 @@ def _equal(what: str, given: sympy.Expr, needed: sympy.Expr) -> None:
         at = precise.point(given.free_symbols | needed.free_symbols, (0.5, 3.0, 20.0)[seed % 3], seed)
         found, wanted = precise.value(given, at), precise.value(needed, at)
         if abs(found - wanted) > mpmath.mpf(10) ** -60 * (1 + abs(wanted)):
-            raise ProofError(f"{what} depends on the maximum it is relative to: it is {float(found):.15g} instead of "
-                             f"{float(wanted):.15g}")
+            raise ProofError(
+                f"{what} depends on the maximum it is relative to: it is {float(found):.15g} instead of "
+                f"{float(wanted):.15g}"
+            )

@@ -42,11 +42,13 @@ def token_program(rec: Recurrence) -> Program:
         start = g.leaf(rule.name, "carry", rule.axes, "chunk")
         logs = [here[s] for s in sympy.Add.make_args(step.log_decay) if s != 0]
         decay = g.exp(g.add(*logs), name="decay") if logs else None
-        write = g.mul(*(here[f] for f in step.write if f != ONE), name="write")
-        carry = Carry(rule.name, start, decay, g.map(ONE, {}) if write is None else write)
+        factors = [here[f] for f in step.write if f != ONE]
+        carry = Carry(rule.name, start, decay, g.mul(*factors, name="write") if factors else g.map(ONE, {}))
+        state = start
         if not rule.before:
-            carry = replace(carry, end=g.advanced(carry, name=f"{rule.name}_after"))
-        read = _read(g, [here[f] for f in linear_read(rule)], start if rule.before else carry.end, rule.axes)
+            state = g.advanced(carry, name=f"{rule.name}_after")
+            carry = replace(carry, end=state)
+        read = _read(g, [here[f] for f in linear_read(rule)], state, rule.axes)
         own = [own_term(g, [here[f] for f in sympy.Mul.make_args(rule.own)], rule.axes)] if rule.own != 0 else []
         reads[sympy.Symbol(rule.read_name, real=True)] = g.add(read, *own, name=rule.read_name)
         carries.append(carry)

@@ -8,6 +8,9 @@ compiler never meets, and relu(x) + exp(min(x, 0)) for elu(x) + 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import mpmath
 from sympy import ITE, Add, Basic, Expr, Max, Min, Mul, Number, Piecewise, Pow, Rel, S, Symbol, exp, log
 
@@ -78,7 +81,7 @@ def with_expm1(expr: Add) -> Expr:
     return _pair(expr, exp, lambda factor, x: factor * Expm1(x))
 
 
-def _rewrite(node: Basic, rules: dict[type, object]) -> Basic:
+def _rewrite(node: Basic, rules: dict[type, Callable[[Any], Basic]]) -> Basic:
     if not node.args:
         return node
     args = [_rewrite(arg, rules) for arg in node.args]
@@ -88,7 +91,8 @@ def _rewrite(node: Basic, rules: dict[type, object]) -> Basic:
 
 
 def _guarded_branches(node: Piecewise) -> Expr:
-    branches, earlier = [], []
+    branches: list[tuple[Expr, Basic]] = []
+    earlier: list[Basic] = []
     for branch, condition in node.args:
         for relation in [*(~known for known in earlier), condition]:
             branch = _clamped(branch, relation)
@@ -180,7 +184,7 @@ def _expm1_sum(node: Add) -> Expr:
     return _pair(node, Elu, lambda factor, x: factor * (Relu(x) + exp(Min(x, 0))), sign=1)
 
 
-def _pair(node: Add, kind: type, joined: object, sign: int = -1) -> Expr:
+def _pair(node: Add, kind: type, joined: Callable[[Expr, Expr], Expr], sign: int = -1) -> Expr:
     """Join each pair of terms a·f(x) + sign·a of a sum into joined(a, x), f being the function `kind`.
 
     The numbers in a sum are one term, so they are taken together: all of it is used up, or none.
@@ -190,7 +194,7 @@ def _pair(node: Add, kind: type, joined: object, sign: int = -1) -> Expr:
     left = constant
     with_symbols, with_numbers = list(terms), []
     for term in terms:
-        calls = [factor for factor in Mul.make_args(term) if isinstance(factor, kind)]
+        calls: list[Expr] = [factor for factor in Mul.make_args(term) if isinstance(factor, kind)]
         if len(calls) != 1:
             continue
         rest = Mul(*(factor for factor in Mul.make_args(term) if factor != calls[0]))

@@ -68,7 +68,7 @@ def recurrence(spec: Spec) -> Recurrence:
     own: sympy.Expr = sympy.S.Zero
     if readout.bonus is not None and held is None:
         own = query * quantity("bonus", axes_of(readout.bonus.tree, tensors), readout.bonus.tree) * key
-    elif readout.bonus is not None:
+    elif readout.bonus is not None and held is not None:
         own = query * quantity(*(("bonus_key", "m") if matrix else ("bonus_weight", "v")), held.own_weight * features)
     read = query
     if held is not None and held.shifts_read:
@@ -192,8 +192,11 @@ def refuse_what_is_not_lowered(spec: Spec) -> None:
     on_both = _weights(spec.key_weight.tree, {t.name: t for t in (*spec.inputs, *spec.params)})[2]
     problems = [
         *_gaps(spec),
-        *((what, spec.decay.log, "today: an angle that is constant in time, plain features and an inclusive readout")
-          for what, there in gaps(spec, moving, on_both).items() if there),
+        *(
+            (what, spec.decay.log, "today: an angle that is constant in time, plain features and an inclusive readout")
+            for what, there in gaps(spec, moving, on_both).items()
+            if there
+        ),
         *_gaps_of_totals(spec, on_both),
     ]
     reason = "the spec is valid, but not lowered yet"

@@ -48,6 +48,7 @@ Index = tuple[int, ...]
 HEAD = 2  # the head index at which everything is computed
 BEFORE = 5  # how many tokens came before the first one
 ONE = mpmath.mpf(1)
+MANY = 32  # terms of a sum, from which on equal ones are put together
 
 
 def filled(shape: Sequence[int], element: Callable[[Index], Any]) -> Array:
@@ -121,7 +122,8 @@ class Linear:
         self.terms = terms
 
     def __add__(self, other: Linear | int) -> Linear:
-        return Linear(self.terms + (other.terms if isinstance(other, Linear) else []))
+        terms = self.terms + (other.terms if isinstance(other, Linear) else [])
+        return Linear(terms if len(terms) < MANY else _collected(terms))
 
     __radd__ = __add__
 
@@ -131,12 +133,17 @@ class Linear:
 
     def exact(self, domain: Domain) -> Any:
         """The sum in the domain, the factor of each element an atom."""
-        factors: dict[int, tuple[Any, mpmath.mpf]] = {}
-        with mpmath.workdps(precise.DIGITS):
-            for element, factor in self.terms:
-                before = factors[id(element)][1] if id(element) in factors else 0
-                factors[id(element)] = element, before + factor
-        return sum(domain.atom(factor) * element for element, factor in factors.values())
+        return sum(domain.atom(factor) * element for element, factor in _collected(self.terms))
+
+
+def _collected(terms: list[tuple[Any, mpmath.mpf]]) -> list[tuple[Any, mpmath.mpf]]:
+    """The terms with one factor for each element."""
+    factors: dict[int, tuple[Any, mpmath.mpf]] = {}
+    with mpmath.workdps(precise.DIGITS):
+        for element, factor in terms:
+            before = factors[id(element)][1] if id(element) in factors else 0
+            factors[id(element)] = element, before + factor
+    return list(factors.values())
 
 
 class TokenStage:
@@ -162,8 +169,8 @@ class TokenStage:
                 self.values[node] = self._leaf(node) if isinstance(node.op, Leaf) else self._token_value(node)
 
     def _leaf(self, node: Node) -> Array:
-        numbers = self._draw.leaf(node.op, node.axes, self._length)
-        if node.op.kind != "cotangent":
+        numbers = self._draw.leaf(node.leaf, node.axes, self._length)
+        if node.leaf.kind != "cotangent":
             return numbers
         return filled(numbers.shape, lambda i: Linear([(self.domain.atom(numbers[i], _label(node, i)), ONE)]))
 
@@ -203,17 +210,20 @@ class TokenStage:
                 nothing = np.full([self._draw.widths[a] for a in node.axes], 0, dtype=object)
                 self.values[node] = _linear(np.stack(parts).sum(axis=0) if parts else nothing)
             elif isinstance(node.op, Unrow):
-                rows = [c[source] for c in chunks]
+                values = [c[source] for c in chunks]
                 shape = [self._draw.widths[a] for a in source.axes]
-                self.values[node] = _linear(np.stack(rows) if rows else np.empty((0, *shape), dtype=object))
+                self.values[node] = _linear(np.stack(values) if values else np.empty((0, *shape), dtype=object))
             else:
                 self.values[node] = _linear(_joined([c[source] for c in chunks], rows, source))
 
     def _token_value(self, node: Node) -> Array:
         """An elementwise value, a sum over features or channels, or the sum over all tokens; over none it is zero."""
         if isinstance(node.op, EveryToken):
-            return np.stack([self.values[node.args[0]]] * self._length) if self._length else \
-                np.empty((0, *(self._draw.widths[a] for a in node.axes if a != "t")), dtype=object)
+            return (
+                np.stack([self.values[node.args[0]]] * self._length)
+                if self._length
+                else np.empty((0, *(self._draw.widths[a] for a in node.axes if a != "t")), dtype=object)
+            )
         if isinstance(node.op, Cast | Concat | Slice | Flatten | Unflatten | Rename | Largest | Contract | Swap | Wave):
             value = wide_value(node, [self.values[a] for a in node.args], self._draw.widths)
             return _or_nothing(value) if node.level == "head" and node in self._late else value

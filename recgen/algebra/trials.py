@@ -54,7 +54,8 @@ class Trial:
             return f"T = {', '.join(str(c.length) for c in self.cuts)}, token by token; {widths}"
         if len(self.cuts) < 5:
             return f"{'; '.join(map(str, self.cuts))}; {widths}"
-        lengths, chunks = ({str(f(c)): None for c in self.cuts} for f in (lambda c: c.length, lambda c: c.size))
+        lengths = dict.fromkeys(str(c.length) for c in self.cuts)
+        chunks = dict.fromkeys(str(c.size) for c in self.cuts)
         return f"T = {', '.join(lengths)} in {len(self.cuts)} cuts into chunks of {', '.join(chunks)}; {widths}"
 
 
@@ -64,8 +65,10 @@ def standard_trials(rec: Recurrence, program: Program) -> list[Trial]:
     full = [Cut(2, (2, 2)), Cut(4, (4,)), Cut(4, (3, 1))]
     long = [Cut(16, (16, 16, 5)), Cut(4, (0, 4, 3)), Cut(4, (0,))]
     proper = whole_sizes(rec)
-    return [Trial(SYMBOLS, Symbols(), feature_widths(rec, program, 2), short + full, proper=proper),
-            Trial(RESIDUES, Residues(), feature_widths(rec, program, 3), long, proper=proper)]
+    return [
+        Trial(SYMBOLS, Symbols(), feature_widths(rec, program, 2), short + full, proper=proper),
+        Trial(RESIDUES, Residues(), feature_widths(rec, program, 3), long, proper=proper),
+    ]
 
 
 def whole_sizes(rec: Recurrence) -> dict[str, int]:
@@ -83,7 +86,7 @@ def feature_widths(rec: Recurrence, program: Program, values: int, widest: int =
             break
     found = {**sizes, "m": m, "v": values}
     for leaf in program.leaves():
-        tensor = rec.tensors.get(leaf.op.name)
+        tensor = rec.tensors.get(leaf.leaf.name)
         if tensor is not None and wide:
             own, letters = [a for a in tensor.axes if a in sizes], [a for a in leaf.axes if a != "t"]
             found |= {a: sizes[s] for a, s in zip(letters, own, strict=True) if a not in "mv"}
@@ -94,12 +97,15 @@ def token_trials(rec: Recurrence, program: Program) -> list[Trial]:
     """Sequences token by token: short ones with symbols, and a longer one as residues."""
     short, long = ([Cut(1, (1,) * n) for n in lengths] for lengths in ((0, 1, 2, 3), (9,)))
     proper = whole_sizes(rec)
-    return [Trial(SYMBOLS, Symbols(), feature_widths(rec, program, 2), short, proper=proper),
-            Trial(RESIDUES, Residues(), feature_widths(rec, program, 3), long, proper=proper)]
+    return [
+        Trial(SYMBOLS, Symbols(), feature_widths(rec, program, 2), short, proper=proper),
+        Trial(RESIDUES, Residues(), feature_widths(rec, program, 3), long, proper=proper),
+    ]
 
 
 def cuts(length: int, size: int) -> list[Cut]:
     """Every way to cut a sequence into chunks of at most `size` tokens."""
+
     def parts(n: int) -> Iterator[tuple[int, ...]]:
         if n == 0:
             yield ()
@@ -124,8 +130,9 @@ class Reference:
             return filled(numbers.shape, lambda i: domain.atom(numbers[i], f"{name}[{','.join(map(str, i))}]"))
 
         self.decay = {rule.name: self._decay(rule, unrolled, domain) for rule in rec.states}
-        self.d_final = {rule.name: cotangent(f"d_{rule.name}", "carry", rule.axes)
-                        for rule in rec.states if rule.name in self.final}
+        self.d_final = {
+            rule.name: cotangent(f"d_{rule.name}", "carry", rule.axes) for rule in rec.states if rule.name in self.final
+        }
         inputs, self.d_initial = unrolled.gradients(cotangent("d_o", "cotangent", "tv"), self.d_final)
         self.d_inputs = {f"d_{name}": gradient for name, gradient in inputs.items()}
         self.divisors = frozenset(domain.divisors) if isinstance(domain, Symbols) else frozenset()
@@ -136,4 +143,5 @@ class Reference:
         for q in (q for q in unrolled.rec.log_decays if q.symbol in affine(rule).log_decay.free_symbols):
             logs = np.vectorize(lambda x: x.value, otypes=[object])(unrolled.quantities[q.name])
             summed = summed + spread(total(logs, ("t", *q.axes), "t"), q.axes, rule.axes)
-        return np.vectorize(domain.exp, otypes=[object])(summed)
+        decay: Array = np.vectorize(domain.exp, otypes=[object])(summed)
+        return decay

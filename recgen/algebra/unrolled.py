@@ -77,8 +77,11 @@ class Taped:
         """A function without a formula: its slopes are the language's own derivatives."""
         plain = [x.value if isinstance(x, Tracked) else x for x in args]
         at = dict(zip(node.args, plain, strict=True))
-        parts = [(x, evaluate(derivative(node, s), at, self.domain))
-                 for x, s in zip(args, node.args, strict=True) if isinstance(x, Tracked)]
+        parts = [
+            (x, evaluate(derivative(node, s), at, self.domain))
+            for x, s in zip(args, node.args, strict=True)
+            if isinstance(x, Tracked)
+        ]
         return Tracked(self.domain.function(node, plain), parts)
 
 
@@ -127,8 +130,7 @@ class Unrolled:
 
     def __post_init__(self) -> None:
         tape = Taped(self.domain)
-        self._leaves = {s: self._leaf(s) for q in self.rec.quantities.values()
-                        for s in q.expr.free_symbols - {PAIR}}
+        self._leaves = {s: self._leaf(s) for q in self.rec.quantities.values() for s in q.expr.free_symbols - {PAIR}}
         self.quantities = {name: self._quantity(q, tape) for name, q in self.rec.quantities.items()}
         if self.rec.causal:
             self.initial = {rule.name: self._initial(rule, tape) for rule in self.rec.states}
@@ -142,22 +144,25 @@ class Unrolled:
     def _all_tokens(self, tape: Taped) -> list[list[Tracked]]:
         """Every token updates the states, from nothing; then every token reads what they have become."""
         widths = self.draw.widths
-        found = {rule.name: filled([widths[a] for a in rule.axes], lambda _: tape.constant(Fraction(0)))
-                 for rule in self.rec.states}
+        found = {
+            rule.name: filled([widths[a] for a in rule.axes], lambda _: tape.constant(Fraction(0)))
+            for rule in self.rec.states
+        }
         for t in range(self.length):
             for rule in self.rec.states:
-                old = found[rule.name]
-                found[rule.name] = filled(old.shape, lambda i, rule=rule, old=old, t=t: evaluate(
-                    rule.update, self._at(rule, t, i, old[i]), tape))
+                found[rule.name] = self._at_entries(rule.update, rule, t, found[rule.name], tape)
         rows = []
         for t in range(self.length):
             reads = {}
             for rule in self.rec.states:
-                parts = filled(found[rule.name].shape, lambda i, rule=rule, t=t: evaluate(
-                    rule.read, self._at(rule, t, i, found[rule.name][i]), tape))
+                parts = self._at_entries(rule.read, rule, t, found[rule.name], tape)
                 reads[sympy.Symbol(rule.read_name, real=True)] = parts.sum(axis=rule.axes.index("m"))
             rows.append(self._output(t, reads, tape))
         return rows
+
+    def _at_entries(self, expr: sympy.Expr, rule: StateRule, t: int, state: Array, tape: Taped) -> Array:
+        """An expression of a state's rule at a token and every entry of the state."""
+        return filled(state.shape, lambda i: evaluate(expr, self._at(rule, t, i, state[i]), tape))
 
     def _token(self, t: int, tape: Taped) -> list[Tracked]:
         """One token: update every state, read it, put the reads together."""
@@ -165,7 +170,8 @@ class Unrolled:
         for rule in self.rec.states:
             old, new = self.states[rule.name], np.empty_like(self.states[rule.name])
             parts = np.empty_like(new)
-            for i in np.ndindex(old.shape):
+            entries: Iterable[Index] = np.ndindex(old.shape)
+            for i in entries:
                 new[i] = evaluate(rule.update, self._at(rule, t, i, old[i]), tape)
                 state = old[i] if rule.before else new[i]
                 parts[i] = evaluate(rule.read + rule.own, self._at(rule, t, i, state), tape)
@@ -176,9 +182,14 @@ class Unrolled:
 
     def _output(self, t: int, reads: Mapping[sympy.Symbol, Array], tape: Taped) -> list[Tracked]:
         """The output of a token from what it has read."""
-        return [evaluate(self.rec.output, self._quantities(t, {"v": v}) |
-                         {s: r[v] if np.ndim(r) else r for s, r in reads.items()}, tape)
-                for v in range(self.draw.widths["v"])]
+        return [
+            evaluate(
+                self.rec.output,
+                self._quantities(t, {"v": v}) | {s: r[v] if np.ndim(r) else r for s, r in reads.items()},
+                tape,
+            )
+            for v in range(self.draw.widths["v"])
+        ]
 
     def _at(self, rule: StateRule, t: int, index: Index, state: Tracked) -> dict[sympy.Symbol, Tracked]:
         """What the symbols of a state's rule stand for at a token and an entry of the state."""
@@ -187,8 +198,11 @@ class Unrolled:
 
     def _quantities(self, t: int, at: Mapping[str, int]) -> dict[sympy.Symbol, Tracked]:
         """The quantities of a token at some indices of m and v: those that vary along no other axis."""
-        return {q.symbol: self.quantities[name][(t, *(at[a] for a in q.axes))]
-                for name, q in self.rec.quantities.items() if set(q.axes) <= set(at)}
+        return {
+            q.symbol: self.quantities[name][(t, *(at[a] for a in q.axes))]
+            for name, q in self.rec.quantities.items()
+            if set(q.axes) <= set(at)
+        }
 
     def _initial(self, rule: StateRule, tape: Taped) -> Array:
         numbers = self.draw.leaf(Leaf(rule.name, "carry"), rule.axes, 0)
@@ -198,13 +212,22 @@ class Unrolled:
         shape = [self.length, *(self.draw.widths[a] for a in q.axes)]
         if is_wide(q.expr):
             rows = [vector_value(q.expr, self._vectors(q, t)) for t in range(self.length)]
-            return filled(shape, lambda i: tape.log_decay(rows[i[0]][i[1]]) if q.decays else
-                          tape.atom(rows[i[0]][i[1]], f"{q.name}[{','.join(map(str, i))}]"))
+            return filled(
+                shape,
+                lambda i: (
+                    tape.log_decay(rows[i[0]][i[1]])
+                    if q.decays
+                    else tape.atom(rows[i[0]][i[1]], f"{q.name}[{','.join(map(str, i))}]")
+                ),
+            )
 
         def element(index: Index) -> Tracked:
             number = precise.value(q.expr, self._numbers(q, index))
-            return tape.log_decay(number) if q.decays or q.exponent else \
-                tape.atom(number, f"{q.name}[{','.join(map(str, index))}]")
+            return (
+                tape.log_decay(number)
+                if q.decays or q.exponent
+                else tape.atom(number, f"{q.name}[{','.join(map(str, index))}]")
+            )
 
         return filled(shape, element)
 
@@ -226,7 +249,7 @@ class Unrolled:
         if symbol in TRACKS:
             return ("t", *self.rec.tracks[symbol.name])
         if tensor is None:
-            return ("t",) * (symbol == POSITION)
+            return ("t",) if symbol == POSITION else ()
         inside = [a for a in tensor.axes if a in AXIS]
         if any(is_wide(q.expr) and symbol in q.expr.free_symbols for q in self.rec.quantities.values()):
             return ("t",) * ("T" in tensor.axes) + tuple(inside)  # named by their sizes: a matrix may be K by K
@@ -240,16 +263,24 @@ class Unrolled:
             return self.draw.leaf(Leaf(symbol.name, "track"), self._axes(symbol), self.length)
         if tensor is None:
             return self.draw.leaf(Leaf(symbol.name, "index" if symbol.name == "h" else "scalar"), (), self.length)
-        return self.draw.leaf(Leaf(symbol.name, "input" if tensor.role == "input" else "param"),
-                              self._axes(symbol), self.length)
+        return self.draw.leaf(
+            Leaf(symbol.name, "input" if tensor.role == "input" else "param"), self._axes(symbol), self.length
+        )
 
     def gradients(self, d_outputs: Array, d_states: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         """The gradients of Σ d_o·o + Σ d_S·S_T with respect to every input and parameter, and to the initial states."""
         roots = [(self.outputs, d_outputs), *((self.states[name], d) for name, d in d_states.items())]
         slopes = gradients((x, d) for xs, ds in roots for x, d in zip(xs.flat, ds.flat, strict=True))
-        states = {name: filled(x.shape, lambda i, x=x: slopes.get(id(x[i]), 0)) for name, x in self.initial.items()}
-        inputs = {s.name: self._leaf_gradient(s, slopes) for s in self._leaves
-                  if s.is_integer is None and s.name in self.rec.tensors}
+
+        def slopes_of(x: Array) -> Array:
+            return filled(x.shape, lambda i: slopes.get(id(x[i]), 0))
+
+        states = {name: slopes_of(x) for name, x in self.initial.items()}
+        inputs = {
+            s.name: self._leaf_gradient(s, slopes)
+            for s in self._leaves
+            if s.is_integer is None and s.name in self.rec.tensors
+        }
         return inputs, states
 
     def _leaf_gradient(self, symbol: sympy.Symbol, slopes: Mapping[int, Any]) -> Array:
@@ -266,8 +297,9 @@ class Unrolled:
                 at = _by_size(dict(zip(("t", *q.axes), index, strict=True)))
                 slope = precise.slope(q.expr, symbol, self._numbers(q, index))
                 where = tuple(at[a] for a in axes)
-                gradient[where] = gradient[where] + \
-                    self.domain.atom(slope) * slopes.get(id(self.quantities[name][index]), 0)
+                gradient[where] = gradient[where] + self.domain.atom(slope) * slopes.get(
+                    id(self.quantities[name][index]), 0
+                )
         return gradient
 
     def _wide_gradient(self, symbol: sympy.Symbol, q: Quantity, gradient: Array, slopes: Mapping[int, Any]) -> None:
@@ -278,17 +310,21 @@ class Unrolled:
             for index in np.ndindex(np.shape(at[symbol])):
                 for m, slope in enumerate(self._slopes(q, at, symbol, index)):
                     where = (t, *index) if moving else index
-                    gradient[where] = gradient[where] + \
-                        self.domain.atom(slope) * slopes.get(id(self.quantities[q.name][t, m]), 0)
+                    gradient[where] = gradient[where] + self.domain.atom(slope) * slopes.get(
+                        id(self.quantities[q.name][t, m]), 0
+                    )
 
     @staticmethod
     def _slopes(q: Quantity, at: Mapping[sympy.Symbol, Any], symbol: sympy.Symbol, index: Index) -> Array:
         """∂quantity/∂leaf[index] for every element of the quantity, by a central difference."""
+
         def moved(step: mpmath.mpf) -> Array:
             x = np.array(at[symbol], dtype=object)
             x[index] = x[index] + step
-            return vector_value(q.expr, {**at, symbol: x if x.ndim else x[()]})
+            result: Array = vector_value(q.expr, {**at, symbol: x if x.ndim else x[()]})
+            return result
 
         with mpmath.workdps(precise.DIGITS):
             step = mpmath.mpf(10) ** -45
-            return (moved(step) - moved(-step)) / (2 * step)
+            slopes: Array = (moved(step) - moved(-step)) / (2 * step)
+            return slopes

@@ -41,7 +41,8 @@ def wide_value(node: Node, args: Sequence[Array], sizes: Sizes) -> Array:
     if isinstance(op, Wave):
         wave = mpmath.cos if op.kind == "cos" else mpmath.sin
         phase = x.reshape([*x.shape, *[1] * args[1].ndim]) * args[1]
-        return np.frompyfunc(wave, 1, 1)(phase)
+        waves: Array = np.frompyfunc(wave, 1, 1)(phase)
+        return waves
     if isinstance(op, Largest):
         return np.asarray(np.max(x, axis=node.args[0].axes.index(op.over)), dtype=object)
     if isinstance(op, Contract):
@@ -96,16 +97,18 @@ def _column(x: Array, own: Sequence[str], lead: Sequence[str], part: str, node: 
     x = np.moveaxis(x, own.index(part), -1) if part else x[..., None]
     rest = [a for a in own if a != part]
     shape = [x.shape[rest.index(a)] if a in rest else _extent(a, node, args) for a in lead]
-    return np.broadcast_to(x.reshape([x.shape[rest.index(a)] if a in rest else 1 for a in lead] + [x.shape[-1]]),
-                           [*shape, x.shape[-1]])
+    return np.broadcast_to(
+        x.reshape([x.shape[rest.index(a)] if a in rest else 1 for a in lead] + [x.shape[-1]]), [*shape, x.shape[-1]]
+    )
 
 
 def _extent(axis: str, node: Node, args: Sequence[Array]) -> int:
-    return next(v.shape[a.axes.index(axis)] for v, a in zip(args, node.args, strict=True) if axis in a.axes)
+    return next(int(v.shape[a.axes.index(axis)]) for v, a in zip(args, node.args, strict=True) if axis in a.axes)
 
 
 def _contracted(node: Node, args: Sequence[Array]) -> Array:
     """Σ over one axis of the product."""
+    assert isinstance(node.op, Contract)
     over = node.op.over
     axes = list(dict.fromkeys([a for n in node.args for a in n.axes if a != over])) + [over]
     grids = []
@@ -150,8 +153,9 @@ def _vector(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Any:
     if isinstance(expr, Matmul):
         matrix, x = at[expr.args[0]], _vector(expr.args[1], at)
         over = 0 if matrix.shape[0] == len(x) else 1
-        return np.array([functools.reduce(operator.add, row * x) for row in (matrix.T if over == 0 else matrix)],
-                        dtype=object)
+        return np.array(
+            [functools.reduce(operator.add, row * x) for row in (matrix.T if over == 0 else matrix)], dtype=object
+        )
     if isinstance(expr, Rotate):
         return _turned(_vector(expr.args[0], at), expr.args[1], at)
     args = [_vector(a, at) for a in expr.args] if isinstance(expr, Wide) else []
@@ -163,7 +167,7 @@ def _vector(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Any:
     if isinstance(expr, Total):
         return functools.reduce(operator.add, args[0])
     if isinstance(expr, Softmax):
-        powers = np.array([mpmath.exp(x) for x in args[0]], dtype=object)
+        powers = np.array([mpmath.exp(precise.limited(x)) for x in args[0]], dtype=object)
         return powers / functools.reduce(operator.add, powers)
     if isinstance(expr, Joined):
         return np.concatenate([np.atleast_1d(np.asarray(a, dtype=object)) for a in args])
@@ -183,8 +187,9 @@ def _elementwise(expr: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Any:
     if not vectors:
         return precise.value(rest, values)
     size = max(len(values[s]) for s in vectors)
-    return np.array([precise.value(rest, values | {s: values[s][k] for s in vectors}) for k in range(size)],
-                    dtype=object)
+    return np.array(
+        [precise.value(rest, values | {s: values[s][k] for s in vectors}) for k in range(size)], dtype=object
+    )
 
 
 def _turned(x: Array, rate: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> Array:

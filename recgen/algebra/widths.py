@@ -15,7 +15,7 @@ from recgen.algebra.functions import LANGUAGE, Fn
 Widths = Mapping[Symbol, tuple[Expr, ...]]  # symbol → sizes of the axes it has inside a head
 
 
-class Wide(Function):
+class Wide(Function):  # type: ignore[misc]  # sympy says nothing of its types
     """A function that does not act element by element. `spelled` is its name in the language."""
 
     spelled = ""
@@ -130,12 +130,15 @@ def width(expr: Expr, widths: Widths) -> Expr | None:
     if isinstance(expr, Rotate):
         return width(expr.args[0], widths)
     if isinstance(expr, Turn | Twice):
-        return 2 * width(expr.args[0], widths)
+        half = width(expr.args[0], widths)
+        assert half is not None
+        return 2 * half
     below = [width(arg, widths) for arg in expr.args]
     if isinstance(expr, Total | Largest | Softmax | Outer):
-        if None in below:
+        first, last = below[0], below[-1]
+        if first is None or last is None:
             raise ValueError(f"{expr.spelled} needs features, and {expr.args[below.index(None)]} is one number")
-        return {Total: None, Largest: None, Softmax: below[0]}.get(type(expr), below[0] * below[-1])
+        return {Total: None, Largest: None, Softmax: first}.get(type(expr), first * last)
     if isinstance(expr, Concat):
         return sum((Integer(1) if w is None else w for w in below), Integer(0))
     wide = [w for w in below if w is not None]
@@ -156,8 +159,16 @@ def matrix_axes(expr: Matmul, widths: Widths) -> tuple[int, Expr]:
     return over, axes[1 - over]
 
 
+def turned_product(expr: Expr, widths: Widths) -> str:
+    """What to write where a product has its matrix last: matmul(W, x) for matmul(x, W); "" where none has."""
+    for first, last in (product.args for product in expr.atoms(Matmul)):
+        if len(widths.get(last, ())) > 1 and len(widths.get(first, ())) < 2:
+            return f"write matmul({last}, {first})"
+    return ""
+
+
 def is_wide(expr: Expr) -> bool:
-    return expr.has(Wide)
+    return bool(expr.has(Wide))
 
 
 def outermost(expr: Basic) -> list[Wide]:
@@ -167,10 +178,16 @@ def outermost(expr: Basic) -> list[Wide]:
     return list(dict.fromkeys(e for arg in expr.args for e in outermost(arg)))
 
 
+def most_features(expr: Basic, widths: Widths, at: Mapping[Symbol, int]) -> int:
+    """The largest width inside an expression, where the sizes have these values."""
+    found = (width(e, widths) for e in expr.atoms(Wide))
+    return max((int(w.subs(at)) for w in found if w is not None), default=0)
+
+
 def wide_calls(expr: Basic) -> int:
     """How many different wide functions an expression is made of."""
     return len(expr.atoms(Wide))
 
 
 def changes_width(expr: Expr) -> bool:
-    return expr.has(Matmul, Concat, Outer, Turn, Twice)
+    return bool(expr.has(Matmul, Concat, Outer, Turn, Twice))

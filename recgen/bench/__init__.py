@@ -1,15 +1,15 @@
-"""Time and memory of generated operators on the CPU, against softmax attention and a token loop.
+"""Time and memory of generated operators, against softmax attention, a token loop and another library.
 
     run([], None, quick=False)                          # simple_gla and gla, as the project promises them
-    run(["retnet"], Path("bench.json"), quick=True)
+    run(["retnet"], Path("bench.json"), quick=True, plot=Path("bench.png"))
 
 Contenders of one comparison take turns, so the ratios hold on a busy machine; the absolute times need a quiet one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 
@@ -17,82 +17,83 @@ import torch
 from rich.console import Console
 
 import recgen
-from recgen.bench.clock import Times, interleave
-from recgen.bench.contenders import Size, generated, softmax, softmax_written_out, token_loop
-from recgen.bench.memory import peak_bytes
+from recgen.bench.clock import Times
+from recgen.bench.compare import FULL, PROMISES, QUICK, Bench, Effort
+from recgen.bench.contenders import Place, Size
+from recgen.bench.gpu.timing import Gpu
 from recgen.bench.results import Comparison, Memory, Results
 from recgen.bench.tables import tables
+from recgen.loader import SpecLike
 
-__all__ = ["Comparison", "Memory", "Results", "Size", "Times", "run"]
+__all__ = ["PROMISES", "Bench", "Comparison", "Effort", "Memory", "Results", "Size", "Times", "run"]
 
 DEFAULT = ("simple_gla", "gla")
 
-SOFTMAX = "softmax"
-LOOP = "token loop"
 
-PROMISES = {("simple_gla", SOFTMAX, 2048): 1.0, ("simple_gla", SOFTMAX, 8192): 3.0, ("gla", LOOP, 2048): 15.0}
-"""Least speed-up by operator, contender and length, at the default sizes and float32."""
+def run(
+    specs: Sequence[SpecLike] = (),
+    out: Path | None = None,
+    quick: bool = False,
+    *,
+    device: str = "cpu",
+    plot: Path | None = None,
+    html: Path | None = None,
+) -> Results:
+    """Measure the operators (default: simple_gla and gla) and print two tables; write the results to `out` as JSON, to
+    `plot` as a picture and to `html` as a page.
 
-
-@dataclass(frozen=True)
-class Effort:
-    """How much is measured. The written-out softmax is left out of the memory table above `written_out_up_to`."""
-
-    lengths: tuple[int, int]
-    rounds: tuple[int, int]
-    loop_length: int
-    loop_rounds: int
-    memory_lengths: tuple[int, ...]
-    written_out_up_to: int = 2048
-
-
-FULL = Effort((2048, 8192), (15, 5), 2048, 1, (1024, 2048, 4096, 8192))
-QUICK = Effort((512, 1024), (3, 3), 128, 1, (256, 512, 1024), 512)
-
-
-def run(names: Sequence[str] = (), out: Path | None = None, quick: bool = False) -> Results:
-    """Measure the operators (default: simple_gla and gla), print two tables, and write them to `out` as JSON.
-
-    `quick` takes short lengths and few rounds, for which nothing is promised.
-    """
-    size, effort, console = Size(), QUICK if quick else FULL, Console()
-    modules = {name: recgen.load(name) for name in names or DEFAULT}
+    `quick` takes short lengths and few rounds, for which nothing is promised. Nothing is promised on a GPU either,
+    where the inputs are bfloat16."""
+    console = Console()
+    place = Place(device, torch.float32 if device == "cpu" else torch.bfloat16)
+    bench = Bench(Size(), QUICK if quick else FULL, place, None if device == "cpu" else Gpu())
+    modules = _named([recgen.load(spec) for spec in specs or DEFAULT])
+    comparisons: list[Comparison] = []
+    memory: list[Memory] = []
     with console.status("measuring") as status:
-        comparisons = []
         for name, module in modules.items():
             status.update(f"measuring the time of {name}")
-            comparisons += list(compare(name, module, size, effort))
-        memory = []
-        for name, lengths, work in _memory_contenders(modules, size, effort):
+            comparisons += bench.compare(name, module)
+        for name, lengths, work in bench.memory_contenders(modules):
             status.update(f"measuring the memory of {name}")
-            memory.append(Memory(name, lengths, tuple(peak_bytes(work(size.at(length))) for length in lengths)))
-    results = Results(asdict(size), torch.get_num_threads(), tuple(comparisons), tuple(memory))
+            memory.append(bench.memory(name, lengths, work))
+    shown = "CPU" if device == "cpu" else torch.cuda.get_device_name()
+    dtype = str(place.dtype).removeprefix("torch.")
+    results = Results(
+        asdict(bench.size),
+        torch.get_num_threads(),
+        tuple(comparisons),
+        tuple(memory),
+        tuple(bench.notes),
+        shown,
+        dtype,
+    )
     for table in tables(results):
         console.print(table)
-    if out is not None:
-        console.print(f"written to {results.write(Path(out))}")
+    _write(results, console, out, plot, html)
     return results
 
 
-def compare(name: str, module: ModuleType, size: Size, effort: Effort) -> Iterator[Comparison]:
-    """The operator against softmax attention at each length, then against its own token loop."""
-    causal = module.SPEC.get("causal", True)  # softmax attention over what the operator sees
-    for length, rounds in zip(effort.lengths, effort.rounds, strict=True):
-        at = size.at(length)
-        times = interleave({name: generated(module, at), SOFTMAX: softmax(at, causal)}, rounds)
-        yield Comparison(name, SOFTMAX, length, times[name], times[SOFTMAX], PROMISES.get((name, SOFTMAX, length)))
-    at = size.at(effort.loop_length)
-    operator = generated(module, at)
-    operator()  # the loop is too slow for a round that is not timed
-    times = interleave({name: operator, LOOP: token_loop(module, at)}, effort.loop_rounds, warmup=0)
-    wanted = PROMISES.get((name, LOOP, at.T))
-    note = f"{effort.loop_rounds} round{'s' * (effort.loop_rounds != 1)}, because the loop is slow"
-    yield Comparison(name, LOOP, at.T, times[name], times[LOOP], wanted, note)
+def _named(modules: list[ModuleType]) -> dict[str, ModuleType]:
+    """Modules by the names of their operators, numbered where two have the same."""
+    named: dict[str, ModuleType] = {}
+    for module in modules:
+        name = base = str(module.SPEC["name"])
+        number = 1
+        while name in named and named[name] is not module:
+            number += 1
+            name = f"{base} ({number})"
+        named[name] = module
+    return named
 
 
-def _memory_contenders(modules: dict[str, ModuleType], size: Size, effort: Effort) -> Iterator[tuple]:
-    lengths = effort.memory_lengths
-    for name, module in modules.items():
-        yield name, lengths, lambda at, module=module: generated(module, at)
-    yield f"{SOFTMAX}, fused", lengths, softmax
-    yield f"{SOFTMAX}, written out", tuple(n for n in lengths if n <= effort.written_out_up_to), softmax_written_out
+def _write(results: Results, console: Console, out: Path | None, plot: Path | None, html: Path | None) -> None:
+    if out is not None:
+        console.print(f"wrote {results.write(Path(out))}")
+    if plot is not None or html is not None:
+        from recgen.bench import report
+
+        if plot is not None:
+            console.print(f"wrote {report.write_picture(results, plot)}")
+        if html is not None:
+            console.print(f"wrote {report.write_page(results, html)}")

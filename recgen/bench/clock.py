@@ -54,9 +54,9 @@ def interleave(
 
 
 def ratios(numerator: Times, denominator: Times) -> tuple[float, tuple[float, float]]:
-    """The ratio of the medians, and the quartiles of the ratios round by round."""
+    """The median and the quartiles of the ratios round by round."""
     each = [a / b for a, b in zip(numerator.seconds, denominator.seconds, strict=True)]
-    return numerator.median / denominator.median, quartiles(each)
+    return statistics.median(each), quartiles(each)
 
 
 def quartiles(values: tuple[float, ...] | list[float]) -> tuple[float, float]:

@@ -21,7 +21,7 @@ class LiveStorages(TorchDispatchMode):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's own
         self.live = 0
         self.peak = 0
         self._sizes: dict[int, int] = {}
@@ -56,7 +56,8 @@ class LiveStorages(TorchDispatchMode):
 
 def peak_bytes(work: Callable[[], Any]) -> int:
     """The most bytes that `work()` held at once, on top of what was alive before it."""
-    with LiveStorages() as storages:
+    storages = LiveStorages()
+    with storages:
         work()
     return storages.peak
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,14 +10,19 @@ import torch
 
 from recgen.bench.clock import Times, ratios
 from recgen.bench.memory import growth
+from recgen.files import write_json
+
+FORWARD, BACKWARD, BOTH, STEP = PASSES = ("forward", "backward", "both", "one token")
 
 
 @dataclass(frozen=True)
 class Comparison:
     """One interleaved run of an operator against another contender, at one length.
 
-    `speedup` says how many times faster the operator is: the ratio of the medians, and the quartiles of the ratios
-    round by round. `wanted` is the least speed-up that the project promises, or None where it promises none.
+    `what` is one of PASSES: forward, backward, both together, or one more token after `length` others.
+
+    `speedup` says how many times faster the operator is: the median of the ratios round by round, and their
+    quartiles. `wanted` is the least speed-up that the project promises, or None where it promises none.
     """
 
     operator: str
@@ -28,6 +32,7 @@ class Comparison:
     against_seconds: Times
     wanted: float | None = None
     note: str = ""
+    what: str = BOTH
 
     @property
     def speedup(self) -> tuple[float, tuple[float, float]]:
@@ -61,6 +66,9 @@ class Results:
     threads: int
     comparisons: tuple[Comparison, ...]
     memory: tuple[Memory, ...]
+    notes: tuple[str, ...] = ()
+    device: str = "cpu"
+    dtype: str = "float32"
 
     @property
     def ok(self) -> bool:
@@ -69,7 +77,13 @@ class Results:
 
     def as_dict(self) -> dict[str, object]:
         """A plain dict: seconds, bytes and ratios as numbers."""
-        machine = {"platform": platform.platform(), "torch": torch.__version__, "threads": self.threads}
+        machine = {
+            "platform": platform.platform(),
+            "torch": torch.__version__,
+            "threads": self.threads,
+            "device": self.device,
+            "dtype": self.dtype,
+        }
         comparisons = [
             asdict(c) | {"speedup": c.speedup[0], "speedup_quartiles": c.speedup[1], "ok": c.ok}
             for c in self.comparisons
@@ -78,12 +92,12 @@ class Results:
             "machine": machine,
             "sizes": self.sizes,
             "comparisons": comparisons,
+            "notes": list(self.notes),
             "memory": [asdict(m) | {"slope": m.slope} for m in self.memory],
             "ok": self.ok,
         }
 
     def write(self, path: Path) -> Path:
         """Write the dict as JSON to `path`."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(self.as_dict(), indent=2) + "\n", encoding="utf-8")
+        write_json(path, self.as_dict())
         return path

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 from rich.console import Console
@@ -49,6 +50,30 @@ def read_all(specs: list[str]) -> list[Spec]:
     if problems:
         raise SpecError(problems)
     return read
+
+
+def write_report(path: Path, data: Any) -> None:
+    """Writes plain data as JSON, and says so."""
+    from recgen.files import write_json
+
+    write_json(path, data)
+    wrote(path)
+
+
+def keep_foreign(paths: Iterable[Path], marks: Iterable[str], wrong: str, option: str) -> None:
+    """Refuses to overwrite a file in which none of the marks stands, and says what is wrong with it. An empty one is
+    nobody's loss.
+    """
+    wanted = [mark.lower() for mark in marks]
+    for path in paths:
+        text = path.read_text(encoding="utf-8", errors="replace").lower() if path.is_file() else ""
+        if text and not any(mark in text for mark in wanted):
+            raise typer.BadParameter(f"{path} is there already and {wrong}; --force overwrites it", param_hint=option)
+
+
+def wrote(*paths: Path) -> None:
+    """Says which files have been written."""
+    typer.echo(f"wrote {' and '.join(map(str, paths))}")
 
 
 @contextmanager

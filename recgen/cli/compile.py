@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recgen.cli.common import CHECK_FAILED, SpecArgument, progress_bar, read_all
+from recgen.cli.common import CHECK_FAILED, SpecArgument, progress_bar, read_all, write_report
+from recgen.targets import TARGETS
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -28,9 +29,7 @@ class Dtype(StrEnum):
 
 def run(
     spec: SpecArgument,
-    target: Annotated[
-        str, typer.Option(metavar="NAME,…", help="The GPUs: sm_80, sm_90, sm_100, gfx942.")
-    ] = "sm_80,sm_90,sm_100,gfx942",
+    target: Annotated[str, typer.Option(metavar="NAME,…", help=f"The GPUs: {', '.join(TARGETS)}.")] = ",".join(TARGETS),
     width: Annotated[str, typer.Option(metavar="N,…", help="The widths of a head.")] = "64",
     dtype: Annotated[Dtype, typer.Option(help="The dtype of the inputs.")] = Dtype.bfloat16,
     schedule: Annotated[
@@ -54,8 +53,6 @@ def run(
     module = load(checked)
     widths = _widths(width, module, checked.name)
     schedules = _schedules(schedule, module, checked.name)
-    if json is not None and not json.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {json.absolute().parent}", param_hint="--json")
     _need_triton()
 
     from recgen.cost.gather import Request
@@ -67,19 +64,17 @@ def run(
         report = inspect(request, advance)
     typer.echo(render(report))
     if json is not None:
-        report.write(json)
+        write_report(json, report.as_dict())
     if not report.ok:
         raise typer.Exit(CHECK_FAILED)
 
 
 def _targets(text: str) -> tuple[str, ...]:
-    from recgen.spec.source import listing, near
-    from recgen.verify.offline import TARGETS
+    from recgen.spec.source import listing, suggestion
 
     for name in (names := _parts(text)):
         if name not in TARGETS:
-            close = near(name, TARGETS)
-            fix = f"did you mean {close}?" if close else f"the targets are {listing(TARGETS, 'and')}"
+            fix = suggestion(name, TARGETS, f"the targets are {listing(TARGETS, 'and')}")
             raise typer.BadParameter(f"there is no target {name!r}; {fix}", param_hint="--target")
     return names
 
@@ -94,11 +89,12 @@ def _widths(text: str, module: ModuleType, operator: str) -> tuple[int, ...]:
 
 
 def _schedules(text: str | None, module: ModuleType, operator: str) -> tuple[str, ...]:
-    from recgen.spec.source import listing
+    from recgen.spec.source import listing, suggestion
 
     for name in (names := _parts(text) if text is not None else ()):
         if name not in module.SCHEDULES:
-            reason = f"{operator} has no schedule {name!r}; it has {listing(module.SCHEDULES, 'and')}"
+            fix = suggestion(name, module.SCHEDULES, f"it has {listing(module.SCHEDULES, 'and')}")
+            reason = f"{operator} has no schedule {name!r}; {fix}"
             raise typer.BadParameter(reason, param_hint="--schedule")
     return names
 

@@ -1,4 +1,5 @@
 """Which address products of a kernel could overflow 32 bits, read from Triton's IR."""
+
 from __future__ import annotations
 
 import re
@@ -6,8 +7,20 @@ import re
 _VALUE = re.compile(r"%[\w#]+")
 _DEFINITION = re.compile(r"^\s*(%\w+)(?::\d+)? = \"?([\w.]+)\"?(.*)$")
 _NARROW = re.compile(r": (tensor<[\dx]+xi32>|i32)\s")
-_CARRIES_SIZE = ("arith.addi", "arith.subi", "arith.divsi", "arith.remsi", "arith.minsi", "arith.maxsi", "arith.divui",
-                 "tt.splat", "tt.expand_dims", "tt.broadcast", "arith.select", "tt.addptr")
+_CARRIES_SIZE = (
+    "arith.addi",
+    "arith.subi",
+    "arith.divsi",
+    "arith.remsi",
+    "arith.minsi",
+    "arith.maxsi",
+    "arith.divui",
+    "tt.splat",
+    "tt.expand_dims",
+    "tt.broadcast",
+    "arith.select",
+    "tt.addptr",
+)
 _CONSTANT = ("arith.constant", "tt.make_range")
 
 
@@ -28,9 +41,11 @@ def narrow_products(ttir: str) -> list[str]:
         operation[name] = (kind, operands)
         if kind == "arith.muli" and _NARROW.search(rest + " "):
             products.append((line.split(" loc(")[0].strip(), operands))
-    return [line for line, operands in products
-            if not any(_is_constant(x, operation) for x in operands)
-            or any(_is_program(x, operation) for x in operands)]
+    return [
+        line
+        for line, operands in products
+        if not any(_is_constant(x, operation) for x in operands) or any(_is_program(x, operation) for x in operands)
+    ]
 
 
 def _is_constant(value: str, operation: dict[str, tuple[str, list[str]]]) -> bool:

@@ -60,13 +60,9 @@ DEVICES: Mapping[str, Device] = {
     "sm_80": Device(
         "A100 80GB SXM", 2.04e12, {"bfloat16": 312e12, "tf32": 156e12}, 19.5e12, 108, 65536, 167936, 2048, 32
     ),
-    "sm_90": Device(
-        "H100 SXM", 3.35e12, {"bfloat16": 989e12, "tf32": 494e12}, 67e12, 132, 65536, 233472, 2048, 32
-    ),
+    "sm_90": Device("H100 SXM", 3.35e12, {"bfloat16": 989e12, "tf32": 494e12}, 67e12, 132, 65536, 233472, 2048, 32),
     "sm_100": Device("B200", 8e12, {"bfloat16": 2250e12, "tf32": 1125e12}, 80e12, 148, 65536, 233472, 2048, 32),
-    "gfx942": Device(
-        "MI300X", 5.3e12, {"bfloat16": 1307e12, "tf32": 653e12}, 163e12, 304, 131072, 65536, 2048, 64
-    ),
+    "gfx942": Device("MI300X", 5.3e12, {"bfloat16": 1307e12, "tf32": 653e12}, 163e12, 304, 131072, 65536, 2048, 64),
 }
 
 
@@ -142,6 +138,4 @@ def floor_seconds(bytes_once: float, device: Device) -> float:
 def scaled(counts: Counts, shape: Shape) -> Counts:
     """The counts of one sequence and head as those of all of a shape; launches are shared by all."""
     copies = shape.batch * shape.heads
-    return Counts(
-        **{name: value * (1 if name == "launches" else copies) for name, value in vars(counts).items()}
-    )
+    return Counts(**{name: value * (1 if name == "launches" else copies) for name, value in vars(counts).items()})

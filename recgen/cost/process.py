@@ -14,14 +14,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from recgen.python import ProcessFailed, command, read_answer, search_path
+
 _ALONE = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 
 
 class Worker:
     """A process that answers tasks one after the other; leaving the block ends it.
 
-        with Worker("recgen.cost.compile", interpret=False) as worker:
-            worker.ask({...})
+    with Worker("recgen.cost.compile", interpret=False) as worker:
+        worker.ask({...})
     """
 
     def __init__(
@@ -29,12 +31,11 @@ class Worker:
     ) -> None:
         """`first` is a folder whose packages the process finds before all others."""
         kept = {name: text for name, text in os.environ.items() if name != "TRITON_INTERPRET"}
-        path = os.pathsep.join(str(p) for p in (first, *sys.path) if p)
-        settled = {**kept, **_ALONE, "PYTHONPATH": path, **(env or {})}
+        settled = {**kept, **_ALONE, "PYTHONPATH": search_path(first), **(env or {})}
         self._module = module
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115, closed when the block is left
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            command(module),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -43,7 +44,7 @@ class Worker:
         )
 
     def ask(self, task: Mapping[str, Any]) -> Any:
-        """The answer to one task. RuntimeError with the process's own words when it dies."""
+        """The answer to one task. ProcessFailed with the process's own words when it dies."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps(task) + "\n")
@@ -55,8 +56,8 @@ class Worker:
             self._process.wait()
             self._errors.seek(0)
             said = self._errors.read()[-4000:]
-            raise RuntimeError(f"the process of {self._module} ended on {dict(task)}:\n{said}")
-        return json.loads(line)
+            raise ProcessFailed(f"the process of {self._module} ended on {dict(task)}:\n{said}")
+        return read_answer(self._module, line)
 
     def __enter__(self) -> Worker:
         return self

@@ -4,14 +4,12 @@ what is wrong with them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from math import prod
-from pathlib import Path
 from typing import Any
 
-from recgen.verify.offline import TARGETS
+from recgen.targets import TARGETS
 from recgen.verify.profile import Profile
 
 from .gather import Advance, Form, Request, gather
@@ -118,9 +116,9 @@ class Report:
         """Whether nothing is wrong."""
         return not self.faults
 
-    def write(self, path: Path) -> None:
-        """Write everything as JSON."""
-        path.write_text(json.dumps({"ok": self.ok, **asdict(self)}, indent=1) + "\n", encoding="utf-8")
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data that JSON can hold."""
+        return {"ok": self.ok, **asdict(self)}
 
 
 def inspect(request: Request, progress: Advance = lambda done, steps, text: None) -> Report:

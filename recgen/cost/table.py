@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+from recgen.tables import aligned
 
 from .model import DEVICES, SHAPES
 from .report import Report, Row, Total
@@ -12,6 +14,7 @@ KERNELS = (
     "time",
 )  # fmt: skip
 TOTALS = ("form", "width", "call", "time", "floor", "times the floor")
+WORDS = {"kernel", "form", "call", "tensor cores"}
 
 
 def render(report: Report) -> str:
@@ -24,8 +27,8 @@ def _target(report: Report, target: str) -> Iterator[str]:
     rows = [row for row in report.rows if row.target == target]
     totals = [total for total in report.totals if total.target == target]
     device = DEVICES[target].name
-    yield f"{report.name} on {target}, {report.dtype}\n" + _aligned(KERNELS, map(_kernel, rows))
-    yield f"Modelled on the data sheet of {device}, forward + backward\n" + _aligned(TOTALS, map(_total, totals))
+    yield f"{report.name} on {target}, {report.dtype}\n" + _table(KERNELS, map(_kernel, rows))
+    yield f"Modelled on the data sheet of {device}, forward + backward\n" + _table(TOTALS, map(_total, totals))
 
 
 def _kernel(row: Row) -> tuple[str, ...]:
@@ -82,16 +85,6 @@ def duration(seconds: float) -> str:
     return f"{seconds / 1e-6:.3g} µs"
 
 
-def _aligned(heading: Sequence[str], rows: Iterator[tuple[str, ...]]) -> str:
-    """Columns two spaces apart: words to the left, numbers to the right."""
-    cells = [tuple(heading), *rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    left = {"kernel", "form", "call", "tensor cores"}
-    lines = [
-        "  ".join(
-            cell.ljust(width) if name in left else cell.rjust(width)
-            for cell, width, name in zip(row, widths, heading, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-    return "\n".join(lines)
+def _table(heading: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
+    """Words to the left, numbers to the right."""
+    return aligned([heading, *rows], {n for n, name in enumerate(heading) if name not in WORDS})

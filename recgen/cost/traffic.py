@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
 from math import prod
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -166,7 +167,7 @@ class _Meter:
 
     def _place(self) -> int:
         """The instruction of the kernel that is being interpreted."""
-        frame = sys._getframe(2)
+        frame: FrameType | None = sys._getframe(2)
         while frame is not None and frame.f_code.co_name != self.kernel:
             frame = frame.f_back
         return frame.f_lasti if frame is not None else 0
@@ -220,7 +221,7 @@ class _Meter:
 
 def _bytes(pointers: Any, mask: Any) -> int:
     lanes = int(np.count_nonzero(np.broadcast_to(mask.data, pointers.data.shape)))
-    return lanes * (pointers.get_element_ty().primitive_bitwidth // 8)
+    return int(lanes * (pointers.get_element_ty().primitive_bitwidth // 8))
 
 
 def main() -> None:

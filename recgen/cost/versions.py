@@ -16,8 +16,11 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from recgen.loader import load
+from recgen.python import command
+from recgen.targets import TARGETS
 
 from .compile import compiler
 from .jobs import Job, kernel_forms, keys_at, profile
@@ -25,7 +28,6 @@ from .jobs import Job, kernel_forms, keys_at, profile
 OLDEST = (3, 3)
 OPERATORS = ("linear_attention_global", "simple_gla", "gla", "mlstm", "hgrn")
 """One of each kind of kernel: over all positions, matrix products, a pair tree, a running maximum, a scan."""
-TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
 FOLDER = Path("build") / "triton"
 
 
@@ -70,8 +72,7 @@ def install(version: str, folder: Path) -> Path:
 
 
 def _pip(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
-    return subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run(command("pip", "--disable-pip-version-check", *arguments), capture_output=True, text=True)
 
 
 def attempt(version: str, place: Path, jobs: Sequence[Job]) -> Outcome:
@@ -91,7 +92,7 @@ def attempt(version: str, place: Path, jobs: Sequence[Job]) -> Outcome:
     return Outcome(version, len(kernels), tuple(failures))
 
 
-def _failures(job: Job, result: dict) -> Iterator[str]:
+def _failures(job: Job, result: dict[str, Any]) -> Iterator[str]:
     name = profile(job.module).module.SPEC["name"]
     call = f"{name}, {job.target}, {job.mode}"
     failed = [kernel for kernel in result["kernels"] if kernel["error"]]
@@ -104,7 +105,7 @@ def _last_line(text: str) -> str:
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
-def sample(operators: Sequence[str] = OPERATORS, targets: Sequence[str] = TARGETS) -> list[Job]:
+def sample(operators: Sequence[str] = OPERATORS, targets: Sequence[str] = tuple(TARGETS)) -> list[Job]:
     """Every form of the operators for every target, at width 64 in bfloat16."""
     paths = [str(load(operator).__file__) for operator in operators]
     return [

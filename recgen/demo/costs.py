@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
-
-import torch
-import torch.nn.functional as F
 
 from recgen.bench.clock import Work, interleave
-from recgen.bench.contenders import Size, generated, softmax, softmax_written_out
+from recgen.bench.contenders import Size, attend, generated, softmax, softmax_written_out, step
 from recgen.bench.memory import growth, peak_bytes
 
 FUSED = "softmax attention, fused kernel"
@@ -87,33 +83,10 @@ def measure(
 def _token_curves(operator: ModuleType, name: str, lengths: Lengths, size: Size) -> tuple[Curve, ...]:
     state, attention = Curve(f"{name}, step"), Curve("softmax attention, cached keys and values")
     for position in lengths.positions:
-        for curve, work in ((state, _step(operator, size)), (attention, _attend(size, position))):
+        for curve, work in ((state, step(operator, size)), (attention, attend(size, position))):
             times = interleave({curve.name: work}, 7 * lengths.rounds, warmup=3)  # a turn would evict the state
             _add(curve, position, times[curve.name].median)
     return state, attention
-
-
-def _step(operator: ModuleType, size: Size) -> Work:
-    inputs = operator.sample_inputs(B=size.B, T=8, H=size.H, K=size.K, V=size.V)
-    _, state = operator.operator(**inputs, output_final_state=True)
-    token = {name: x[:, -1] if name in operator.INPUTS else x for name, x in inputs.items()}
-
-    @torch.no_grad()
-    def work() -> Any:
-        return operator.step(**token, state=state)
-
-    return work
-
-
-def _attend(size: Size, position: int) -> Work:
-    query = torch.randn(size.B, size.H, 1, size.K)
-    keys, values = torch.randn(size.B, size.H, position, size.K), torch.randn(size.B, size.H, position, size.V)
-
-    @torch.no_grad()
-    def work() -> Any:
-        return F.scaled_dot_product_attention(query, keys, values)
-
-    return work
 
 
 def _add(curve: Curve, length: int, cost: float) -> None:

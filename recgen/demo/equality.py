@@ -75,7 +75,8 @@ def _others(model: LanguageModel, sampled: Sample, dtype: torch.dtype) -> Iterat
 @torch.no_grad()
 def _logits(model: LanguageModel, sampled: Sample, form: str) -> Tensor:
     logits, _ = model(sampled.tokens[None, :-1], form=form)
-    return logits[0, len(sampled.prompt) - 1 :]
+    sampled_ones: Tensor = logits[0, len(sampled.prompt) - 1 :]
+    return sampled_ones
 
 
 @torch.no_grad()

@@ -72,7 +72,8 @@ class Retention(nn.Module):
 
     def _finish(self, x: Tensor, mixed: Tensor) -> Tensor:
         normed = F.layer_norm(mixed, mixed.shape[-1:])  # a norm per head: the heads forget at different rates
-        return self.out(F.silu(self.gate(x)) * normed.flatten(-2))
+        out: Tensor = self.out(F.silu(self.gate(x)) * normed.flatten(-2))
+        return out
 
 
 class Block(nn.Module):
@@ -96,7 +97,8 @@ class Block(nn.Module):
         return self._feed(x + mixed), memory
 
     def _feed(self, x: Tensor) -> Tensor:
-        return x + self.feed(self.norm_feed(x))
+        fed: Tensor = x + self.feed(self.norm_feed(x))
+        return fed
 
 
 class LanguageModel(nn.Module):
@@ -120,7 +122,8 @@ class LanguageModel(nn.Module):
         With the option output_final_state=True the memories are complete, and `step` can go on from them.
         """
         x, ends = self.embed(tokens), []
-        for block, memory in zip(self.blocks, memories or [None] * len(self.blocks), strict=True):
+        starts: Sequence[Memory | None] = memories if memories else [None] * len(self.blocks)
+        for block, memory in zip(self.blocks, starts, strict=True):
             x, end = block(x, memory, form, **options)
             ends.append(end)
         return self.head(self.norm(x)), ends
@@ -129,6 +132,7 @@ class LanguageModel(nn.Module):
         """Logits [B, tokens] after one more token int64 [B], and the memories it leaves."""
         x, ends = self.embed(token), []
         for block, memory in zip(self.blocks, memories, strict=True):
+            assert isinstance(block, Block)
             x, end = block.step(x, memory)
             ends.append(end)
         return self.head(self.norm(x)), ends

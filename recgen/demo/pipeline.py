@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,6 +23,7 @@ from recgen.demo.report import Findings, render
 from recgen.demo.sampling import sample
 from recgen.demo.threads import fitting, threads
 from recgen.demo.training import History, Schedule, evaluate, train
+from recgen.files import write_atomically
 
 TRAINED = "retnet"
 
@@ -78,26 +80,19 @@ def run(out: Path, plan: Plan | None = None) -> Path:
         threads=workers,
         seconds=time.perf_counter() - started,
     )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(render(findings), encoding="utf-8")
+    write_atomically(out, render(findings))
     if findings.failures:
-        raise SystemExit("\n".join([*findings.failures, f"The report is in {out}"]))
+        raise SystemExit("\n".join([*findings.failures, f"wrote {out}"]))
     return out
 
 
 def make_all(plan: Plan, folder: Path, progress: Callable[[float, str], None]) -> list[Made]:
     """Every operator of the plan, generated and verified."""
-    made = []
-    for n, name in enumerate(plan.operators):
-        made.append(
-            make(
-                name,
-                folder,
-                plan.examples,
-                lambda share, what, n=n: progress((n + share) / len(plan.operators), what),
-            )
-        )
-    return made
+
+    def within_all(n: int, share: float, what: str) -> None:
+        progress((n + share) / len(plan.operators), what)
+
+    return [make(name, folder, plan.examples, partial(within_all, n)) for n, name in enumerate(plan.operators)]
 
 
 def learn(model: LanguageModel, corpus: Corpus, plan: Plan, progress: Callable[[float, str], None]) -> History:

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import recgen
 from recgen.demo import figures
 from recgen.demo.costs import FUSED, Costs
 from recgen.demo.equality import Equality
-from recgen.demo.formulas import parts
 from recgen.demo.operators import Made
 from recgen.demo.sampling import Sample
 from recgen.demo.training import History
+from recgen.page import environment
+from recgen.page.formulas import parts
 from recgen.verify import Row
 
 OPEN_PARTS = 3
@@ -61,17 +61,9 @@ class Findings:
 
 def render(findings: Findings) -> str:
     """The page as HTML text."""
-    folder = Path(__file__).parent
-    environment = Environment(
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {"verdict": _verdict, "power": power}
-    template = environment.get_template("report.html.j2")
-    return template.render(style=Markup((folder / "report.css").read_text(encoding="utf-8")), **_content(findings))
+    templates = environment(Path(__file__).parent)
+    templates.globals |= {"verdict": _verdict, "power": power}
+    return templates.get_template("report.html.j2").render(_content(findings))
 
 
 def _content(found: Findings) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pprint import pformat
 from typing import Any
 
+from recgen.algebra.mathtext import hand_over_equation
 from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.scan import log_decay_of
@@ -38,7 +39,7 @@ def chunk_context(
     given, computed = given_context(plan, tensors, extras, grouped)
     recurrent = None
     if not total:
-        recurrent = recurrent_kernel(rec, plan.forward, launches[1], Layout(True), grouped)
+        recurrent = recurrent_kernel(rec, plan.forward, launches[1], Layout(True), note, grouped)
         helpers |= recurrent.helpers
     prologue, head_values = prologue_lines(plan.kernels, names[0])
     products = [
@@ -74,20 +75,25 @@ def chunk_context(
     return {
         "kernels": kernels,
         "sparse": any(k.sparse for k in plan.kernels),
-        "hand_over": None if total else _hand_over(plan),
+        "hand_over": None if total else _hand_over(plan, note.mark("", hand_over_equation(rec))),
         **_costs(plan),
         **_known(plan),
         "counts": repr(
             [c for c in ("H", "rows", "segments") if any(c in k.arguments for k in kernels)]
-            + ["numbers"] + ["states"] * (not total)
+            + ["numbers"]
+            + ["states"] * (not total)
         ),
         "kernel_helpers": helper_sources(helpers),
-        **({} if total else {
-            "recurrent": recurrent.context,
-            **step_context(spec, rec, recurrent, features, shapes, first, head_lines),
-        }),
+        **(
+            {}
+            if recurrent is None
+            else {
+                "recurrent": recurrent.context,
+                **step_context(spec, rec, recurrent, features, shapes, first, head_lines),
+            }
+        ),
         "recurrent_launch": recurrent and recurrent.launch,
-        "launch_setup_recurrent": [] if total else setup([recurrent.launch], '"fused"'),
+        "launch_setup_recurrent": [] if recurrent is None else setup([recurrent.launch], '"fused"'),
         "forward_launches": launches[:AHEAD],
         "backward_launches": backward,
         "shape_dtypes": ", ".join(f"{w}.dtype" for w in shapes.inputs) + ("," if len(shapes.inputs) == 1 else ""),
@@ -104,15 +110,19 @@ def chunk_context(
     }
 
 
-def _hand_over(plan: Plan) -> dict[str, str]:
+def _hand_over(plan: Plan, noted: str) -> dict[str, str]:
     """How the hand-over between segments finds a segment's log-decay, whose axes are some of the state's."""
     log = log_decay_of(plan.program.carries[0])
     axes = "" if log is None else "".join(a for a in log.axes if a in "mv")
-    at = {"": "slot", "m": "slot * (numbers // WIDTH) + at // WIDTH", "v": "slot * WIDTH + at % WIDTH",
-          "mv": "slot * numbers + at"}[axes]
+    at = {
+        "": "slot",
+        "m": "slot * (numbers // WIDTH) + at // WIDTH",
+        "v": "slot * WIDTH + at % WIDTH",
+        "mv": "slot * numbers + at",
+    }[axes]
     mask = ", mask=valid, other=0.0" if axes else ""
     total = "" if log is None else f"tl.load(totals_ptr + {at}{mask})"
-    return {"total": total, "width": "WIDTH" if axes in ("m", "v") else ""}
+    return {"noted": noted, "total": total, "width": "WIDTH" if axes in ("m", "v") else ""}
 
 
 def _costs(plan: Plan) -> dict[str, str]:
@@ -120,6 +130,7 @@ def _costs(plan: Plan) -> dict[str, str]:
 
     Where one kernel can stand in for others it is counted, and states, which are few, are not.
     """
+
     def rows(kernels: Sequence[Kernel]) -> int:
         moved = (n for k in kernels for n in (*k.leaves(), *(s.node for s in k.stores)))
         return sum("t" in n.axes and len(n.axes) > 1 for n in moved)

@@ -19,9 +19,16 @@ def conditions_context(spec: Spec) -> dict[str, Any]:
     """doubtful_scale: whether the default scale is checked. size_conditions: (what it is of, text, code) of each part
     of the other expressions that is checked. condition_sizes: what these name."""
     roles = {
-        "decay": spec.decay.log, "query": spec.query, "key": spec.key, "value": spec.value, "rotation": spec.rotation,
-        "feature_map": spec.query_map, "feature_map of the key": spec.key_map, "key_weight": spec.key_weight,
-        "bonus": spec.readout.bonus, "gate": spec.readout.gate,
+        "decay": spec.decay.log,
+        "query": spec.query,
+        "key": spec.key,
+        "value": spec.value,
+        "rotation": spec.rotation,
+        "feature_map": spec.query_map,
+        "feature_map of the key": spec.key_map,
+        "key_weight": spec.key_weight,
+        "bonus": spec.readout.bonus,
+        "gate": spec.readout.gate,
     }
     found: dict[sympy.Expr, str] = {}
     for what, expr in roles.items():

@@ -22,21 +22,21 @@ WIDTHS = {s: s.name for s in (*SIZES.values(), CHANNELS)}
 def operator_context(spec: Spec) -> dict[str, Any]:
     letters = sorted({a for t in spec.params for a in t.axes}, key="HKVMD".index)
     names = {HEAD: "h", CHANNEL: "k", **WIDTHS}
-    used = {s for t in spec.params if t.init is not None for s in t.init.tree.free_symbols}
+    used = {s for t in spec.params for s in t.initial.free_symbols}
     letters = sorted(set(letters) | {s.name for s in used} - {HEAD.name, CHANNEL.name}, key="HKVMD".index)
     return {
         "param_names": [t.name for t in spec.params],
         "param_roles": [(t.name, t.role) for t in spec.params],
         "param_size_args": letters,
-        "param_orthogonal": any(t.init.tree.has(Orthogonal) for t in spec.params),
-        "param_draws": any(is_random(t.init.tree) for t in spec.params),
+        "param_orthogonal": any(t.initial.has(Orthogonal) for t in spec.params),
+        "param_draws": any(is_random(t.initial) for t in spec.params),
         "initial_setup": [
             f"{s.name} = torch.arange({next(a for a in axes if a in letters)}, dtype=torch.float32)"
             for s, axes in INDICES.items()
             if s in used
         ],
-        "param_inits": [(t.name, _initial_text(t, names), doubtful_start(t.init.tree)) for t in spec.params],
-        "doubtful_inits": any(doubtful_start(t.init.tree) for t in spec.params),
+        "param_inits": [(t.name, _initial_text(t, names), doubtful_start(t.initial)) for t in spec.params],
+        "doubtful_inits": any(doubtful_start(t.initial) for t in spec.params),
     }
 
 
@@ -44,7 +44,8 @@ def _initial_text(tensor: Tensor, names: dict[sympy.Symbol, str]) -> str:
     """The initial value of a parameter of shape `axes`; draws become torch.rand and torch.randn of that shape."""
     shape = f"({', '.join(tensor.axes)}{',' if len(tensor.axes) == 1 else ''})"
     indices = {s: _along(names[s], tensor, a) for s, axes in INDICES.items() for a in axes if a in tensor.axes}
-    tree, draws = tensor.init.tree, {}
+    tree = tensor.initial
+    draws: dict[sympy.Symbol, tuple[Draw, str]] = {}
     for k, draw in enumerate(sorted(tree.atoms(Draw), key=str)):
         draws[sympy.Symbol(f"_draw{k}", real=True)] = (draw, _draw_text(draw, shape))
         tree = tree.xreplace({draw: sympy.Symbol(f"_draw{k}", real=True)})

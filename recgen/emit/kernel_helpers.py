@@ -24,6 +24,16 @@ def _dot(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
     """a @ b, accumulated in float32."""
     return tl.dot(a.to(DOT), b.to(DOT), input_precision=PRECISION)
 ''',
+    "_dot_nt": '''
+def _dot_nt(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """a @ bᵀ, accumulated in float32."""
+    return tl.dot(a.to(DOT), tl.trans(b.to(DOT)), input_precision=PRECISION)
+''',
+    "_dot_tn": '''
+def _dot_tn(a, b, DOT: tl.constexpr, PRECISION: tl.constexpr):
+    """aᵀ @ b, accumulated in float32."""
+    return tl.dot(tl.trans(a.to(DOT)), b.to(DOT), input_precision=PRECISION)
+''',
     "_tile_siblings": '''
 def _tile_siblings(row, HALF: tl.constexpr):
     """The pairs (t, i) that part at this level: t in the upper, i in the lower half of one block of 2 · HALF rows."""

@@ -35,6 +35,11 @@ class KernelText:
     edges: bool = False
     grouped: list[str] = field(default_factory=list)  # the inputs it reads that may have fewer heads
 
+    @property
+    def products(self) -> bool:
+        """Whether it takes matrix products."""
+        return any(name.startswith("_dot") for name in self.helpers)
+
 
 def zeros(axes: Iterable[str]) -> str:
     return f"tl.zeros([{', '.join(EXTENT[a] for a in axes) or '1'}], tl.float32)"

@@ -19,6 +19,7 @@ from .kernel_memory import KernelText
 from .naming import Names
 from .notes import Note
 from .sizes import size_setup
+from .stretch import stretch_text
 from .torch_program import TorchText
 from .triton_lines import kernel_text
 
@@ -83,10 +84,11 @@ def kernel_contexts(
     have fewer heads.
     """
     contexts, launches, helpers = [], [], set()
+    stretch = stretch_text(plan)
     for kernel in plan.kernels:
         text = kernel_text(kernel, note, grouped)
         contexts.append(_context(text))
-        launch = _launch(text, value, state, features, grouped)
+        launch = _launch(text, value, state, features, grouped, stretch)
         launches.append(replace(launch, when=_condition(kernel, plan)))
         helpers |= text.helpers
     return contexts, launches, helpers
@@ -113,41 +115,52 @@ def _scalars(text: KernelText) -> list[str]:
 
 def _context(text: KernelText) -> KernelContext:
     k = text.kernel
-    body = "\n".join((*text.before, *text.inside, *text.after))
     constants = ["K", "V", "CHUNK", "BM", "BV", "TILES"] + ["ENDS"] * bool(text.ends)
-    constants += ["EVERY"] * k.sparse + ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * ("_dot(" in body)
+    constants += ["EVERY"] * k.sparse + ["LEVELS"] * text.levels + ["DOT", "PRECISION"] * text.products
     constants += [f"{n}_group" for n in text.grouped]
     arguments = [*text.pointers, "cuts_ptr", *_scalars(text), *(f"{c}: tl.constexpr" for c in constants)]
     before = [*place_lines(text.grouped), *text.before]
     return KernelContext(
-        k.name, k.purpose, k.tile, k.reverse, arguments, before, text.inside, text.after, text.edges,
-        ends=text.ends, totals=bool(k.totals), counts=text.counts, sparse=k.sparse,
+        k.name,
+        k.purpose,
+        k.tile,
+        k.reverse,
+        arguments,
+        before,
+        text.inside,
+        text.after,
+        text.edges,
+        ends=text.ends,
+        totals=bool(k.totals),
+        counts=text.counts,
+        sparse=k.sparse,
         addressed=any(re.search(r"\bstart\b", line) for line in text.inside),
     )
 
 
-def _launch(text: KernelText, value: str, state: str, features: str, grouped: Sequence[str]) -> Launch:
+def _launch(text: KernelText, value: str, state: str, features: str, grouped: Sequence[str], stretch: str) -> Launch:
     kernel = text.kernel
     buffers = [f"{s.name} = {_buffer(s, kernel, value, state, features, grouped)}" for s in kernel.stores]
     sizes, own = {"m": features, "v": "V"}, f"grid.tiles('{kernel.name}', '{kernel.tile}')"
-    stretch = f"grid.stretch('{kernel.name}', '{kernel.tile}')" if kernel.sparse else f"{own}[0]"
+    if kernel.sparse and kernel.stores_edges:
+        buffers.append(f"stretch = {stretch}")
+    apart = "stretch" if kernel.sparse else f"{own}[0]"
     buffers += [
-        f"{n.op.name}_edges = {state}.new_empty(rows // {stretch} + segments, *{n.op.name}_starts.shape[1:])"
+        f"{n.leaf.name}_edges = {state}.new_empty(rows // {apart} + segments, *{n.leaf.name}_starts.shape[1:])"
         for n in kernel.stores_edges
     ]
     for c in kernel.sums:
         shape = ", ".join(["segments", "H", *(sizes[a] for a in c.axes)])
-        buffers.append(f"{c.start.op.name}_parts = {state}.new_empty({shape})")
-    body = "\n".join((*text.before, *text.inside, *text.after))
-    constants = ", levels=True" * text.levels + ", sparse=True" * kernel.sparse
+        buffers.append(f"{c.start.leaf.name}_parts = {state}.new_empty({shape})")
+    constants = ", levels=True" * text.levels + ", stretch=stretch" * kernel.sparse
     constants += group_constants(text.grouped)
-    constants += ", ENDS=not grid.split" * bool(text.ends) + ", **products" * ("_dot(" in body)
+    constants += ", ENDS=not grid.split" * bool(text.ends) + ", **products" * text.products
     scalars = [host_value(s) for s in _scalars(text)[:-1]]
     pointers = [_passed(p[:-4], kernel) for p in text.pointers]
-    after = [f"{c.start.op.name} = grid.total({c.start.op.name}_parts)" for c in kernel.sums]
+    after = [f"{c.start.leaf.name} = grid.total({c.start.leaf.name}_parts)" for c in kernel.sums]
     launch = Launch(kernel.name, buffers, pointers, scalars, kernel.tile, constants, after)
     if kernel.alone:
-        handed = tuple(c.start.op.name for c in kernel.carries)
+        handed = tuple(c.start.leaf.name for c in kernel.carries)
         buffers += [f"{n}_ends = {n}.new_empty(segments, *{n}.shape[1:])" for n in handed]
         log = log_decay_of(kernel.carries[0])
         if log is not None:
@@ -161,7 +174,7 @@ def _passed(pointer: str, kernel: Kernel) -> str:
     """What is passed for a pointer: carried values are those at the start of the segment."""
     if pointer == "owners":
         return "grid.owners"
-    return f"{pointer}_starts" if pointer in {c.start.op.name for c in kernel.carries} else pointer
+    return f"{pointer}_starts" if pointer in {c.start.leaf.name for c in kernel.carries} else pointer
 
 
 def _buffer(s: Store, kernel: Kernel, value: str, state: str, features: str, grouped: Sequence[str]) -> str:
@@ -245,7 +258,7 @@ def epilogue_lines(plan: Plan, like: str, grouped: Sequence[str]) -> tuple[list[
         lines.append(f"{_sum_name(node, stores)} = {' + '.join(parts)}")
     known = {node: _sum_name(node, stores) for node, stores in e.sums.items()}
     known |= {n: n.name for n in plan.given}
-    inputs = {n.op.name for n in topological(e.outputs.values(), set(known)) if _is_input(n)}
+    inputs = {n.leaf.name for n in topological(e.outputs.values(), set(known)) if _is_input(n)}
     for name in sorted(inputs):
         lines.append(f"{name} = {f'_repeated({name}, H)' if name in grouped else name}.float()")
     late, names = _torch_lines(list(e.outputs.values()), like, known)

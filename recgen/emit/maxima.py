@@ -8,11 +8,12 @@ from typing import Any
 from recgen.algebra.chunkwise import token_value
 from recgen.algebra.graph import Graph
 from recgen.algebra.recurrence import Quantity, Recurrence, axes_of, real
-from recgen.algebra.stabiliser import READ_MAXIMUM, READ_SHIFT
+from recgen.algebra.stabiliser import READ_MAXIMUM, READ_SHIFT, Stabiliser
 from recgen.spec.model import Spec
 
 from .groups import grouped_inputs
 from .layout import Layout
+from .notes import Note
 from .reference import value_lines
 from .sizes import size_setup
 
@@ -20,7 +21,7 @@ FIELD = "m"
 """The maximum's name in the State."""
 
 
-def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
+def maxima_context(spec: Spec, rec: Recurrence, note: Note) -> dict[str, Any] | None:
     """What the templates need of the running maximum; None where there is none."""
     held = rec.stabiliser
     if held is None:
@@ -36,7 +37,7 @@ def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
     graph, first = Graph(), tensors[0].name
     quantities = [Quantity(real(name), axes_of(e, rec.tensors), e) for name, e in given.items()]
     nodes = [token_value(graph, q, rec, name=q.name) for q in quantities]
-    lines, names = value_lines(graph, nodes, first)
+    lines, names = value_lines(graph, nodes, first, note)
     results = {
         q.name: names[n] if q.name == "log_own" or set(held.axes) <= set(q.axes) else f"{names[n]}[..., None]"
         for q, n in zip(quantities, nodes, strict=True)
@@ -50,7 +51,7 @@ def maxima_context(spec: Spec, rec: Recurrence) -> dict[str, Any] | None:
         "weights": list(({"log_decay": f"torch.zeros_like({results['log_weight']})"} | results).values()),
         "has_own": held.log_own is not None,
         "tracks": list(rec.tracks),
-        "track_lines": _track_lines(rec),
+        "track_lines": _track_lines(rec, held),
         "field_index": len(rec.states),
     }
 
@@ -64,9 +65,8 @@ def _weighed(positions: Sequence[int], grouped: Sequence[bool], axis: int = 2) -
     return f"(x.contiguous().to(dtype) for x in ({', '.join(texts)}{',' * (len(texts) == 1)}))"
 
 
-def _track_lines(rec: Recurrence) -> list[str]:
+def _track_lines(rec: Recurrence, held: Stabiliser) -> list[str]:
     """What is relative to what: from `before` and `maximum`, the maxima before and after each token."""
-    held = rec.stabiliser
     lines, read, tracks = [], "before" if held.before else "maximum", rec.tracks
     over = ".amax(-1)" if "m" in held.axes else ""
     if READ_MAXIMUM.name in tracks or READ_SHIFT.name in tracks:

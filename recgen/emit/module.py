@@ -22,8 +22,9 @@ from .conditions import conditions_context
 from .descriptions import FORMS, argument_doc, layout_context, quoted, state_docs, state_layout
 from .initial import operator_context
 from .layout import Layout
+from .license import license_lines
 from .maxima import maxima_context, maximum_layout
-from .notes import Notes
+from .notes import Note, Notes
 from .ops import ops_context, value_input
 from .python_expr import PythonPrinter
 from .reference import Reference, reference
@@ -37,12 +38,16 @@ from .total_module import FORMS_OF_TOTALS, halves
 
 def module_text(derivation: Derivation, plan: Plan) -> str:
     """The emitted module, formatted. Deterministic in the spec and the version of recgen."""
-    context = module_context(derivation.spec, derivation.recurrence, plan)
-    return formatted(environment().get_template("module.py.j2").render(context))
+    return formatted(unformatted(derivation, plan, Notes(plan)))
 
 
-def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
-    note = Notes(plan)
+def unformatted(derivation: Derivation, plan: Plan, note: Note) -> str:
+    """The same before it is formatted, its lines as they are noted down."""
+    context = module_context(derivation.spec, derivation.recurrence, plan, note)
+    return environment().get_template("module.py.j2").render(context)
+
+
+def module_context(spec: Spec, rec: Recurrence, plan: Plan, note: Note) -> dict[str, Any]:
     equations = module_equations(rec, plan.program)
     tensors = (*spec.inputs, *spec.params)
     names = [t.name for t in tensors]
@@ -52,10 +57,12 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     position = {"position": "N"} if rec.rotates and not total else {}
     forms = FORMS_OF_TOTALS if total else FORMS
     extras = extra_arguments(rec)
-    ref = reference(rec, first)
+    ref = reference(rec, first, note)
     layout = Layout.of(rec)
     maximum = maximum_layout(rec, layout)
     scans = plan.factorisation == "scan"
+    forward: TorchWriter
+    backward: TorchWriter
     if scans:
         forward, backward = scan_writers(plan, note, first)
     else:
@@ -76,6 +83,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
     value = value_input(spec)
     grads = plan.adjoint.outputs
     context = {
+        "license": license_lines(spec.license),
         "title": quoted(spec.title or spec.name),
         "cite": quoted(spec.cite),
         "version": __version__,
@@ -91,8 +99,15 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
         "feature_width": feature_width(rec),
         "extras": ", ".join(extras),
         "extra_names": extras,
-        "step_passed": [*(f"{e}[:, None]" if e != "scale" and e != "position" else "position.detach()[:, None]"
-                          for e in extras if e != "scale"), "slots", *(["scale"] if rec.scaled else [])],
+        "step_passed": [
+            *(
+                f"{e}[:, None]" if e != "scale" and e != "position" else "position.detach()[:, None]"
+                for e in extras
+                if e != "scale"
+            ),
+            "slots",
+            *(["scale"] if rec.scaled else []),
+        ],
         "extras_in_step": ", ".join("position.detach()" if e == "position" else e for e in extras),
         "carried_names": [*states, *maximum, *position],
         "counted_fields": (*maximum, *position),
@@ -144,7 +159,7 @@ def module_context(spec: Spec, rec: Recurrence, plan: Plan) -> dict[str, Any]:
                 **chunk_context(spec, rec, plan, note, value, extras),
             }
         ),
-        "maxima": maxima_context(spec, rec),
+        "maxima": maxima_context(spec, rec, note),
         **_scale_context(spec),
         **conditions_context(spec),
         **operator_context(spec),

@@ -32,8 +32,9 @@ def operand(text: str) -> str:
 
 def inside(expr: sympy.Expr, symbol: sympy.Symbol, text: str) -> str:
     """The text of a symbol of an expression, bracketed if it stands beside an operator there."""
-    beside = any(isinstance(e, sympy.Add | sympy.Mul | sympy.Pow) and symbol in e.args
-                 for e in sympy.preorder_traversal(expr))
+    beside = any(
+        isinstance(e, sympy.Add | sympy.Mul | sympy.Pow) and symbol in e.args for e in sympy.preorder_traversal(expr)
+    )
     return operand(text) if beside else text
 
 

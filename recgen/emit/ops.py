@@ -132,7 +132,7 @@ def _only_used(arguments: Sequence[str], text: str) -> list[str]:
 
 def _letters(plan: Plan, names: Sequence[str]) -> list[str]:
     """The axes of what kernels keep: a sum over a whole sequence, or a value per token and head."""
-    totals = {c.start.op.name: "NH" + _widths(c.axes) for c in plan.program.carries if plan.program.total}
+    totals = {c.start.leaf.name: "NH" + _widths(c.axes) for c in plan.program.carries if plan.program.total}
     rows = {n.name: "BTH" + _widths(n.axes) for k in plan.backward for n in k.kept}
     return [(totals | rows)[name] for name in names]
 
@@ -159,5 +159,6 @@ def _size(letter: str, spec: Spec, rec: Recurrence) -> str:
     if not features:
         return extent("K", tensors)
     count = width(features[0], widths_of(rec.tensors))
+    assert count is not None
     sizes = {s: extent(s.name, tensors) for s in SIZES.values() if s in count.free_symbols}
     return PythonPrinter(sizes).text(count)

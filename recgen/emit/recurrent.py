@@ -10,6 +10,7 @@ import sympy
 from recgen.algebra.chunkwise import repeated, token_value
 from recgen.algebra.features import is_elementwise
 from recgen.algebra.graph import Graph
+from recgen.algebra.mathtext import step_equations
 from recgen.algebra.operations import Leaf
 from recgen.algebra.program import Node, topological
 from recgen.algebra.recurrence import Recurrence, steady_update
@@ -21,6 +22,7 @@ from .groups import group_constants, head_row, place_lines
 from .launch import KernelContext, Launch, host_value
 from .layout import Layout
 from .naming import Names
+from .notes import Note
 from .reference import own_factors, read_variable, splits
 from .torch_program import is_scalar
 from .triton_expr import TritonPrinter
@@ -43,15 +45,17 @@ class Recurrent:
 
 
 def recurrent_kernel(
-    rec: Recurrence, forward: Kernel, like: Launch, layout: Layout, grouped: Sequence[str]
+    rec: Recurrence, forward: Kernel, like: Launch, layout: Layout, note: Note, grouped: Sequence[str]
 ) -> Recurrent:
     """The kernels, launched with the buffers of the chunk form's forward launch.
 
     grouped: the inputs that may have fewer heads.
     """
     graph = Graph()
-    nodes = {q.name: token_value(graph, q, rec, name="" if is_wide(q.expr) and not rec.scans else q.name)
-             for q in rec.quantities.values()}
+    nodes = {
+        q.name: token_value(graph, q, rec, name="" if is_wide(q.expr) and not rec.scans else q.name)
+        for q in rec.quantities.values()
+    }
     nodes = nodes if rec.scans else {name: repeated(graph, name, n) for name, n in nodes.items()}
     names = Names(graph, nodes.values(), taken=("scale", "t", "token", "at"))
     names.set({n: n.name for n in nodes.values() if not is_elementwise(n)})
@@ -84,9 +88,10 @@ def recurrent_kernel(
         if isinstance(s, Compute) and s.node in names:
             padded = s.node in nodes.values()
             value = text.value(s.node)
-            inside.append(f"{names[s.node]} = {_padded(text, s.node, value) if padded else value}")
+            line = f"{names[s.node]} = {_padded(text, s.node, value) if padded else value}"
+            inside.append(note.mark(line, s.node))
     known = {rec.quantities[q].symbol: (names[n], rec.quantities[q].axes) for q, n in nodes.items()}
-    lines, helpers = _steps(rec, known)
+    lines, helpers = _steps(rec, known, note)
     inside += lines
     after = []
     for rule in rec.states:
@@ -140,10 +145,11 @@ def _padded(text: TritonText, node: Node, value: str) -> str:
     return value if zero_when_padded(node) or not axes else f"tl.where({inside(axes)}, {value}, 0.0)"
 
 
-def _steps(rec: Recurrence, known: dict[sympy.Symbol, tuple[str, str]]) -> tuple[list[str], set[str]]:
+def _steps(rec: Recurrence, known: dict[sympy.Symbol, tuple[str, str]], note: Note) -> tuple[list[str], set[str]]:
     lines: list[str] = []
     helpers: set[str] = set()
     reads: dict[sympy.Symbol, tuple[str, str]] = {}
+    said = step_equations(rec)
 
     def text(expr: sympy.Expr, names: dict[sympy.Symbol, tuple[str, str]], axes: str) -> str:
         printer = TritonPrinter({s: broadcast(name, list(own), list(axes)) for s, (name, own) in names.items()})
@@ -159,15 +165,18 @@ def _steps(rec: Recurrence, known: dict[sympy.Symbol, tuple[str, str]]) -> tuple
         names = {**known, rule.symbol: (rule.name, rule.axes)}
         name = read_variable(rec, rule)
         update = f"{rule.name} = {text(steady_update(rule), names, rule.axes)}"
-        read = f"{name} = {summed(rule.read, names, rule.axes)}"
+        update = note.mark(update, said[rule.name])
+        read = note.mark(f"{name} = {summed(rule.read, names, rule.axes)}", said[rule.read_name])
         lines += [read, update] if rule.before else [update, read]
         if rule.own != 0 and not splits(rule, rec):
-            lines.append(f"{name} += {summed(rule.own, names, rule.axes)}")
+            own = f"{name} += {summed(rule.own, names, rule.axes)}"
+            lines.append(note.mark(own, said[rule.read_name]))
         elif rule.own != 0:
             inner, outer = own_factors(rule.own, rec)
             value = f" * ({text(outer, names, 'v')})" if "v" in rule.axes else ""
-            lines.append(f"{name} += tl.sum({text(inner, names, 'm')}, 0){value}")
+            own = f"{name} += tl.sum({text(inner, names, 'm')}, 0){value}"
+            lines.append(note.mark(own, said[rule.read_name]))
         reads[sympy.Symbol(rule.read_name, real=True)] = (name, rule.axes.replace("m", ""))
     if "o" not in {name for name, _ in reads.values()}:
-        lines.append(f"o = {text(rec.output, {**known, **reads}, 'v')}")
+        lines.append(note.mark(f"o = {text(rec.output, {**known, **reads}, 'v')}", said["o"]))
     return lines, helpers

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import sympy
 
 from recgen.algebra.chunkwise import token_value
 from recgen.algebra.graph import Graph
+from recgen.algebra.mathtext import step_equations
 from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence, StateRule, steady_update
 from recgen.plan.order import Compute, statements
 
 from .naming import Names
+from .notes import Note
 from .torch_expr import TorchPrinter
 from .torch_program import TorchText, is_scalar
 
@@ -39,31 +42,41 @@ class Reference:
     empty: str  # the output of no tokens
 
 
-def reference(rec: Recurrence, first: str) -> Reference:
+def reference(rec: Recurrence, first: str, note: Note) -> Reference:
     graph = Graph()
     nodes = {q.name: token_value(graph, q, rec, name=q.name) for q in rec.quantities.values()}
-    lines, names = value_lines(graph, list(nodes.values()), first)
+    lines, names = value_lines(graph, list(nodes.values()), first, note)
     values = list(dict.fromkeys(nodes.values()))
     variables = [names[n] for n in values]
     in_time = [n.level == "token" for n in values]
     symbols = {
         q.symbol: (names[nodes[name]], None if is_scalar(nodes[name]) else q.axes) for name, q in rec.quantities.items()
     }
-    steps = [_rule_lines(rule, rec, symbols) for rule in rec.states]
-    output = _output_line(rec, symbols)
+    said = step_equations(rec)
+    steps = [_rule_lines(rule, rec, symbols, note, said) for rule in rec.states]
+    output = [note.mark(line, said["o"]) for line in _output_line(rec, symbols)]
     written = {s for rule in rec.states for s in rule.update.free_symbols}
     read = rec.output.free_symbols | {s for rule in rec.states for s in rule.read.free_symbols}
+
+    def positions(symbols: set[sympy.Symbol]) -> list[int]:
+        used = {nodes[q.name] for q in rec.quantities.values() if q.symbol in symbols}
+        return [k for k, n in enumerate(values) if n in used]
+
     return Reference(
         lines,
         variables,
         in_time,
-        [line for rule, (update, reads) in zip(rec.states, steps, strict=True)
-         for line in ([reads[0], update, *reads[1:]] if rule.before else [update, *reads])] + output,
+        [
+            line
+            for rule, (update, reads) in zip(rec.states, steps, strict=True)
+            for line in ([reads[0], update, *reads[1:]] if rule.before else [update, *reads])
+        ]
+        + output,
         values,
         [update for update, _ in steps],
         [line for _, reads in steps for line in reads] + output,
-        *([k for k, n in enumerate(values) if n in {nodes[q.name] for q in rec.quantities.values() if q.symbol in used}]
-          for used in (written, read)),
+        positions(written),
+        positions(read),
         _no_output(nodes["value"], names, first),
     )
 
@@ -74,28 +87,33 @@ def _no_output(value: Node, names: Names, first: str) -> str:
     return f"{first}.new_empty(len({first}), 0, *{names[value]}.shape)"
 
 
-def value_lines(graph: Graph, nodes: list[Node], first: str) -> tuple[list[str], Names]:
+def value_lines(graph: Graph, nodes: list[Node], first: str, note: Note) -> tuple[list[str], Names]:
     """Statements for token values, and the variables that hold them. `first`: a tensor whose dtype new tensors take."""
     names = Names(graph, nodes, taken=("scale",))
     text = TorchText(names, first)
     found = [s.node for s in statements(nodes) if isinstance(s, Compute) and s.node in names]
-    return [f"{names[n]} = {text.value(n)}" for n in found], names
+    return [note.mark(f"{names[n]} = {text.value(n)}", n) for n in found], names
 
 
-def _rule_lines(rule: StateRule, rec: Recurrence, symbols: Known) -> tuple[str, list[str]]:
+def _rule_lines(
+    rule: StateRule, rec: Recurrence, symbols: Known, note: Note, said: Mapping[str, str]
+) -> tuple[str, list[str]]:
     """The update of a state, and what reads it."""
     known = {**symbols, rule.symbol: (rule.name, rule.axes)}
     name = read_variable(rec, rule)
     read = [f"{name} = {_summed(rule.read, known, rule.axes)}"]
     if rule.own != 0:
         read.append(f"{name} = {name} + {_own(rule, rec, known)}")
-    return f"{rule.name} = {_text(steady_update(rule), known, rule.axes)}", read
+    update = f"{rule.name} = {_text(steady_update(rule), known, rule.axes)}"
+    return note.mark(update, said[rule.name]), [note.mark(line, said[rule.read_name]) for line in read]
 
 
 def _output_line(rec: Recurrence, symbols: Known) -> list[str]:
     """The output in what was read; nothing where it is a read as it stands."""
-    reads = {sympy.Symbol(rule.read_name, real=True): (read_variable(rec, rule), rule.axes.replace("m", ""))
-             for rule in rec.states}
+    reads = {
+        sympy.Symbol(rule.read_name, real=True): (read_variable(rec, rule), rule.axes.replace("m", ""))
+        for rule in rec.states
+    }
     if "o" in {name for name, _ in reads.values()}:
         return []
     return [f"o = {_text(rec.output, {**symbols, **reads}, 'v')}"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections import Counter
 
 import jinja2
 
+from recgen.python import command
 from recgen.resources import templates_dir
 
 
@@ -24,24 +24,22 @@ def environment() -> jinja2.Environment:
     )
 
 
-def formatted(text: str) -> str:
-    """The text as ruff formats it."""
-    command = [
-        sys.executable,
-        "-m",
+def formatted(text: str, stub: bool = False) -> str:
+    """The text as ruff formats it. stub: it is a .pyi file, where a function may have several signatures."""
+    ruff = command(
         "ruff",
         "format",
         "--isolated",
         "--config",
         "line-length=120",
         "--stdin-filename",
-        "module.py",
+        "module.pyi" if stub else "module.py",
         "-",
-    ]
+    )
     repeated = [name for name, times in Counter(_definitions(text)).items() if times > 1]
-    if repeated:
+    if repeated and not stub:
         raise ValueError(f"the emitted text defines {', '.join(repeated)} more than once")
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    done = subprocess.run(ruff, input=text, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
         raise ValueError(f"the emitted text is not Python: {done.stderr}")
     return done.stdout

@@ -59,7 +59,7 @@ class TokenKernel:
 
     def _again_roots(self) -> list[Node]:
         """What the steps of the state need, where the kernel takes them again."""
-        return [n for c in self.again for n in (c.decay, c.write) if n is not None]
+        return [n for c in self.again for n in c.hand_over]
 
     def write(self) -> tuple[KernelContext, Launch]:
         k, out, layout = self.kernel, self.out, self.layout
@@ -89,13 +89,22 @@ class TokenKernel:
             if re.search(r"\bat\b", "\n".join(lines)):
                 lines.insert(0, f"at = {layout.token}")
         arguments = [*(f"{p}_ptr" for p in out.pointers), *table, *numbers, *(f"{c}: tl.constexpr" for c in constants)]
-        states = [n.op.name for n in k.edges]
+        states = [n.leaf.name for n in k.edges]
         context = KernelContext(
-            k.name, k.purpose, k.tile, k.reverse, arguments, out.before, out.inside, out.after, bool(k.edges),
-            out.again, states,
+            k.name,
+            k.purpose,
+            k.tile,
+            k.reverse,
+            arguments,
+            out.before,
+            out.inside,
+            out.after,
+            bool(k.edges),
+            out.again,
+            states,
         )
-        given = [host_value(n) for n in out.scalars]
-        return context, Launch(k.name, [], out.pointers, given, k.tile, group_constants(out.grouped))
+        scalars = [host_value(n) for n in out.scalars]
+        return context, Launch(k.name, [], out.pointers, scalars, k.tile, group_constants(out.grouped))
 
     def _uses(self, name: str, body: str) -> bool:
         return bool(self.kernel.edges) if name == "first_slot" else "slots" in body
@@ -134,21 +143,21 @@ class TokenKernel:
         out, carried = self.out, [c.start for c in self.kernel.carries]
         loaded = [*self.kernel.edges, *([] if self.kernel.alone else carried)]
         for n in loaded:
-            edge = n.op.name
+            edge = n.leaf.name
             out.pointers.append(f"{edge}_edges")
             value = self.layout.load(f"{edge}_edges_ptr", self.layout.row("slot"), n.axes, wide=True)
             out.before.append(f"{edge} = {value}")
         if self.kernel.alone:
             for n in carried:
-                out.before.append(f"{n.op.name} = tl.zeros([{', '.join(EXTENT[a] for a in n.axes)}], tl.float32)")
+                out.before.append(f"{n.leaf.name} = tl.zeros([{', '.join(EXTENT[a] for a in n.axes)}], tl.float32)")
             for log in self._log():
                 axes = tile_axes(log, "st")
                 zero = f"tl.zeros([{', '.join(EXTENT[a] for a in axes)}], tl.float32)" if axes else "0.0"
                 out.before.append(f"total = {zero}")
         for s in self.kernel.stores:
             if s.over_time:
-                axes = s.node.axes
-                zero = f"tl.zeros([{', '.join(EXTENT[a] for a in axes)}], tl.float32)" if axes else "0.0"
+                along = s.node.axes
+                zero = f"tl.zeros([{', '.join(EXTENT[a] for a in along)}], tl.float32)" if along else "0.0"
                 out.before.append(f"{s.name} = {zero}")
 
     def _compute(self, roots: list[Node], known: set[Node], lines: list[str]) -> None:
@@ -163,21 +172,20 @@ class TokenKernel:
             lines.extend(self.note(f"{self.names[s.node]} = {value}", s.node, self.names))
             known.add(s.node)
 
-    def _advance(
-        self, carries: Iterable[Carry], known: set[Node], lines: list[str], logs: Sequence[Node] = ()
-    ) -> None:
+    def _advance(self, carries: Iterable[Carry], known: set[Node], lines: list[str], logs: Sequence[Node] = ()) -> None:
         """The steps of carried values: what they need is computed before the first of them is taken.
 
         logs: a log-decay that is summed over the tokens.
         """
         left = [c for c in carries if c.end is None or c.end not in known]
-        self._compute([*(n for c in left for n in (c.decay, c.write) if n is not None), *logs], known, lines)
-        lines.extend(f"total += {self.text.use(log)}" for log in logs)
+        self._compute([*(n for c in left for n in c.hand_over), *logs], known, lines)
+        lines.extend(self.note.mark(f"total += {self.text.use(log)}", f"total = Σ_t {log.name}") for log in logs)
         for c in carries:
-            lines.append(self._step(c) if c in left else f"{c.start.op.name} = {self.names[c.end]}")
+            line = self._step(c) if c.end is None or c in left else f"{c.start.leaf.name} = {self.names[c.end]}"
+            lines.append(self.note.mark(line, c))
 
     def _step(self, c: Carry) -> str:
-        name, axes = c.start.op.name, list(c.axes)
+        name, axes = c.start.leaf.name, list(c.axes)
         write = broadcast(self.text.use(c.write), tile_axes(c.write, "st"), axes)
         kept = name
         if c.decay is not None:
@@ -191,18 +199,22 @@ class TokenKernel:
         value = self.text.use(s.node)
         once = "v" not in axes
         if s.over_time:
-            out.inside.append(f"{s.name} += {self.text.value(s.node)}")
+            out.inside.append(self.note.mark(f"{s.name} += {self.text.value(s.node)}", s.node))
             row = "(tile * slots + slot)" if once else "slot"
             out.after.append(self.layout.store(f"{s.name}_ptr", self.layout.row(row), axes, s.name))
             return
         row = f"(tile * rows{' * H' if self.layout.heads else ''} + at)" if once else "at"
         converted = value if len(axes) == 2 or once else f"{atom(value)}.to({s.name}_ptr.dtype.element_ty)"
-        out.inside.append(self.layout.store(f"{s.name}_ptr", row, axes, converted))
+        line = self.layout.store(f"{s.name}_ptr", row, axes, converted)
+        out.inside.append(line if self._has_variable(s.node) else self.note.mark(line, s.node))
+
+    def _has_variable(self, node: Node) -> bool:
+        return node in self.names or (same_value(node) and self._has_variable(node.args[0]))
 
     def _finish_alone(self) -> None:
         layout = self.layout
         for c in self.kernel.carries:
-            name = c.start.op.name
+            name = c.start.leaf.name
             self.out.pointers.append(f"{name}_edges")
             self.out.after.append(layout.store(f"{name}_edges_ptr", layout.row("slot"), c.axes, name))
         for log in self._log():

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from recgen.algebra.mathtext import hand_over_equation
 from recgen.algebra.program import Node
 from recgen.algebra.recurrence import Recurrence
 from recgen.algebra.scan import log_decay_of
@@ -59,14 +60,14 @@ def scan_context(
         for kernel, launch in zip(kernels[2:], launches[2:], strict=True)
     ]
     output = f"o = {_buffer(plan.forward.stores[0], layout, features, value, state, grouped)}"
-    recurrent = recurrent_kernel(rec, plan.forward, replace(launches[1], buffers=[output]), layout, grouped)
+    recurrent = recurrent_kernel(rec, plan.forward, replace(launches[1], buffers=[output]), layout, note, grouped)
     letters = ("batch", "T", "_", features) if layout.heads else ("batch", "T", "CHANNELS")
     others = {"rows": "rows = batch * T", **({"V": f"V = {shapes.value}"} if layout.heads else {})}
     late_sizes = size_setup(plan.epilogue.outputs.values(), tensors, state, *heads)
 
     def complete(lines: list[str], body: list[str], size: str) -> list[str]:
         lines = [line.replace("SIZE", size) for line in lines]
-        return [*lines, *sizes_read("\n".join([*lines[1 + bool(heads):], *body]), shapes.key, letters, others)]
+        return [*lines, *sizes_read("\n".join([*lines[1 + bool(heads) :], *body]), shapes.key, letters, others)]
 
     launched = [*launches[3].pointers, *numbers[1], *buffers]
     whole = f"max(1, {tensors[0].name}.shape[1])"
@@ -93,7 +94,7 @@ def scan_context(
         "launched_gradients": [late.get(f"d_{t.name}", f"d_{t.name}") for t in tensors],
         **shapes.context,
         "totals_shape": _totals_shape(plan, layout, state),
-        "hand_over": _hand_over(plan, layout),
+        "hand_over": _hand_over(plan, layout) | {"noted": note.mark("", hand_over_equation(rec))},
         "hand_over_arguments": [*layout.counts, *(f"{c}: tl.constexpr" for c in layout.constants)],
         "forward_ends": [f"{rule.name}_states[:, -1]" for rule in rec.states],
         "backward_ends": [f"d_{rule.name}_states[:, 0]" for rule in rec.states],

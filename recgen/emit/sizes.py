@@ -81,9 +81,10 @@ class Shapes:
 
 def launch_shapes(spec: Spec, state: str, given: Sequence[Node]) -> Shapes:
     """What is given along the features or values, or the first inputs with these widths, or else the state."""
-    inputs = ({t.axes[-1]: t.name for t in reversed(spec.inputs) if len(t.axes) == 4} | {
-        {"m": "K", "v": "V"}[n.axes[-1]]: n.name for n in reversed(given) if n.axes[-1] in "mv"})
-    key, value = inputs.get("K", ""), inputs.get("V", "")
+    by_width = {t.axes[-1]: t.name for t in reversed(spec.inputs) if len(t.axes) == 4} | {
+        {"m": "K", "v": "V"}[n.axes[-1]]: n.name for n in reversed(given) if n.axes[-1] in "mv"
+    }
+    key, value = by_width.get("K", ""), by_width.get("V", "")
     inputs = tuple(dict.fromkeys(name for name in (key, value) if name)) or (spec.inputs[0].name,)
     names = inputs if key and value else (*inputs, state)
     return Shapes(
@@ -118,4 +119,5 @@ def feature_width(rec: Recurrence) -> str:
     found = [width(q.expr, widths) for q in rec.quantities.values() if changes_width(q.expr)]
     if not found or found[0] == SIZES["M"]:
         return ""
+    assert found[0] is not None
     return PythonPrinter({s: f'sizes["{s.name}"]' for s in found[0].free_symbols}).text(found[0])

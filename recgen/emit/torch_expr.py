@@ -35,7 +35,7 @@ class TorchPrinter(ExpressionPrinter):
         return self._python.print(node) if self.is_number(node) else super().print(node)
 
     def is_number(self, node: Basic) -> bool:
-        return node.free_symbols <= self.scalars
+        return bool(node.free_symbols <= self.scalars)
 
     def power(self, base: Expr, power: Expr) -> Text:
         if base == 2:

@@ -48,25 +48,27 @@ class TorchWriter:
         self.compute(n for s in scans for n in (s.carry.decay, s.carry.write) if n is not None)
         for s in scans:
             c, dim = s.carry, -1 - len(s.carry.axes)
-            name = c.start.op.name
+            name = c.start.leaf.name
             decay = "" if c.decay is None else f"{self.text.aligned(c.decay, c.start)}, "
             direction = ", reverse=True" if s.reverse else ""
             self.text.helpers.add("_scan")
-            self.lines.append(f"{name}, {s.end} = _scan({name}, {decay}{self.text.use(c.write)}, dim={dim}{direction})")
+            line = f"{name}, {s.end} = _scan({name}, {decay}{self.text.use(c.write)}, dim={dim}{direction})"
+            self.lines.append(self.note.mark(line, c))
 
     def ends(self, carries: Sequence[Carry]) -> None:
         """As `scan`, where only the value after the last chunk is wanted."""
-        self.compute(n for c in carries for n in (c.decay, c.write) if n is not None)
+        self.compute(n for c in carries for n in c.hand_over)
         for c in carries:
-            name, dim = c.start.op.name, -1 - len(c.axes)
+            name, dim = c.start.leaf.name, -1 - len(c.axes)
             decay = "" if c.decay is None else f"{self.text.aligned(c.decay, c.start)}, "
-            self.lines.append(f"_, {c.name}_end = _scan({name}, {decay}{self.text.use(c.write)}, dim={dim})")
+            line = f"_, {c.name}_end = _scan({name}, {decay}{self.text.use(c.write)}, dim={dim})"
+            self.lines.append(self.note.mark(line, c))
 
     def total(self, carries: Sequence[Carry]) -> None:
         """Compute what every chunk writes and sum it over all chunks; afterwards each leaf holds the total."""
         self.compute(c.write for c in carries)
         for c in carries:
-            self.lines.append(f"{c.start.op.name} = _total({self.text.use(c.write)})")
+            self.lines.append(self.note.mark(f"{c.start.leaf.name} = _total({self.text.use(c.write)})", c))
 
     def _assign(self, node: Node, indent: str) -> None:
         if node not in self.names or isinstance(node.op, Leaf):
@@ -75,7 +77,7 @@ class TorchWriter:
         self.lines.extend(self.note(statement, node, self.names))
 
     def _loop(self, loop: LevelLoop) -> None:
-        self.lines.extend(f"{self.names[s]} = 0" for s in loop.sums)
+        self.lines.extend(self.note.mark(f"{self.names[s]} = 0", s) for s in loop.sums)
         self.lines.append("for half in _halves(size):")
         self.text.helpers.add("_halves")
         if any(type(n.op).__name__ == "Mask" for n in loop.body):
@@ -84,7 +86,8 @@ class TorchWriter:
         for n in loop.body:
             self._assign(n, "    ")
         for s in loop.sums:
-            self.lines.append(f"    {self.names[s]} = {self.names[s]} + {self.text.use(s.args[0])}")
+            line = f"    {self.names[s]} = {self.names[s]} + {self.text.use(s.args[0])}"
+            self.lines.append(self.note.mark(line, s))
 
 
 def forward_lines(program: Program, note: Note, like: str) -> TorchWriter:
@@ -101,7 +104,7 @@ def forward_lines(program: Program, note: Note, like: str) -> TorchWriter:
 
 def end_lines(program: Program, note: Note, like: str) -> TorchWriter:
     """The end of every carried value alone."""
-    writer = TorchWriter(topological([n for c in program.carries for n in (c.decay, c.write) if n]), (), note, like)
+    writer = TorchWriter(topological([n for c in program.carries for n in c.hand_over]), (), note, like)
     writer.ends(program.carries)
     return writer
 

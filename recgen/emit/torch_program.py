@@ -196,6 +196,7 @@ class TorchText:
             if part:
                 return self.use(arg)
             if is_constant(arg):
+                assert isinstance(arg.op, Map)
                 return f"torch.full_like({like}[..., :1], {float(arg.op.expr)})"
             return f"{atom(self.use(arg))}[..., None]"
 

@@ -84,16 +84,19 @@ class ScanWriter(TorchWriter):
         """Compute what the steps of a carried value need, take them, and name the values that others read."""
         log = log_decay_of(carry)
         self.compute([n for n in (log, carry.decay, carry.write) if n is not None])
-        name, states = carry.start.op.name, f"{carry.start.op.name}_states"
-        decays = [] if log is None else [self.text.aligned(n, carry.start) for n in (log, carry.decay)]
+        name, states = carry.start.leaf.name, f"{carry.start.leaf.name}_states"
+        decay = () if log is None or carry.decay is None else (log, carry.decay)
+        decays = [self.text.aligned(n, carry.start) for n in decay]
         one = is_constant(carry.write)
         write = f"torch.ones_like({self.text.like})" if one else self.text.aligned(carry.write, carry.start)
         call = ", ".join([name, *decays, write, "size"])
-        self.lines.append(f"{states} = _scan({call}{', reverse=True' if reverse else ''})")
+        line = f"{states} = _scan({call}{', reverse=True' if reverse else ''})"
+        self.lines.append(self.note.mark(line, carry))
         before, after = f"{states}[:, :-1]", f"{states}[:, 1:]"
         for node, value in ((carry.start, after if reverse else before), (carry.end, after)):
             if node is not None and node in self.nodes and node not in self._known:
-                self.lines.append(f"{self.names[node]} = {value}")
+                origin = node if node is carry.end else carry
+                self.lines.append(self.note.mark(f"{self.names[node]} = {value}", origin))
                 self._known.add(node)
 
 
@@ -115,7 +118,7 @@ def segment_backward(program: Program, adjoint: Program, note: Note, like: str) 
     ends = [c.end for c in program.carries if c.end is not None]
     needed = topological([*grads, *_steps(adjoint)], set(ends))
     forward = [c for c in program.carries if c.start in needed or c.end in needed]
-    roots = [*(n for c in forward for n in (c.decay, c.write) if n is not None), *_steps(adjoint), *grads]
+    roots = [*(n for c in forward for n in c.hand_over), *_steps(adjoint), *grads]
     writer = ScanWriter(topological(roots, set(ends)), note, like, ends)
     for c in forward:
         writer.steps(c)
@@ -126,7 +129,7 @@ def segment_backward(program: Program, adjoint: Program, note: Note, like: str) 
 
 
 def _steps(program: Program) -> list[Node]:
-    return [n for c in program.carries for n in (c.decay, c.write) if n is not None]
+    return [n for c in program.carries for n in c.hand_over]
 
 
 def _unread_start(n: Node, program: Program, read: list[Node], ends: list[Node]) -> bool:

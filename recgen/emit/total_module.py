@@ -29,4 +29,4 @@ def halves(rec: Recurrence, ref: Reference) -> dict[str, Any]:
 def totals_kept(plan: Plan) -> list[str]:
     """The totals of the forward pass that the backward kernels read."""
     read = {n for k in plan.backward for n in k.totals}
-    return [c.start.op.name for c in plan.program.carries if c.start in read]
+    return [c.start.leaf.name for c in plan.program.carries if c.start in read]

@@ -8,20 +8,43 @@ from dataclasses import replace
 
 from recgen.algebra.operations import Add, Leaf, Mask, Rows, Unrows
 from recgen.algebra.program import Carry, Node, topological
-from recgen.algebra.scan import log_decay_of
+from recgen.plan.arrange import Part, arranged, words
 from recgen.plan.kernels import Kernel
-from recgen.plan.order import Compute, Statement, statements
+from recgen.plan.order import Compute, LevelLoop, Statement, statements
 
-from .kernel_memory import WIDTH, KernelText, Memory, zeros
+from .kernel_memory import WIDTH, KernelText, zeros
+from .kernel_states import States
 from .naming import Names, operand, renamed
-from .notes import Note
+from .notes import Note, Unsaid
 from .torch_program import is_scalar
 from .triton_program import COLUMN, broadcast, tile_axes, zero_when_padded
 
 TAKEN = (
-    "program", "tile", "head", "sequence", "first", "length", "row", "feature", "channel", "chunks", "chunk",
-    "valid", "rows_here", "token", "start", "at", "slot", "back", "level", "siblings", "scale", "rows",
-    "segment", "segments", "log_total",
+    "program",
+    "tile",
+    "head",
+    "sequence",
+    "first",
+    "length",
+    "row",
+    "feature",
+    "channel",
+    "chunks",
+    "chunk",
+    "valid",
+    "rows_here",
+    "token",
+    "start",
+    "at",
+    "slot",
+    "back",
+    "level",
+    "siblings",
+    "scale",
+    "rows",
+    "segment",
+    "segments",
+    "log_total",
 )
 
 
@@ -37,16 +60,22 @@ def kernel_text(kernel: Kernel, note: Note, grouped: Sequence[str]) -> KernelTex
     return _Writer(kernel, note, grouped).write()
 
 
+def order_of(kernel: Kernel, grouped: Sequence[str]) -> list[str]:
+    """The names of the variables in its loop, in the order of their computation; of a sum, once for each term."""
+    writer = _Writer(kernel, Note(), grouped)
+    return words(writer.arrangement(writer._find_loads()), writer.word)
+
+
 def sizes_as_numbers(nodes: Iterable[Node]) -> dict[Node, str]:
     """Names of the sizes that expressions use: as arguments of their own, in floating point."""
-    return {n: f"float_{n.op.name}" for n in nodes if is_scalar(n) and n.op.name in ("H", "K", "V")}
+    return {n: f"float_{n.leaf.name}" for n in nodes if is_scalar(n) and n.leaf.name in ("H", "K", "V")}
 
 
-def _rows_before(kernel: Kernel, name: str, grouped: Sequence[str]) -> tuple[list[str], KernelText]:
+def _rows_before(kernel: Kernel, name: str, note: Note, grouped: Sequence[str]) -> tuple[list[str], KernelText]:
     """The lines that advance the only sum of the kernel, `name`, by the chunk before; and what they read."""
     given = tuple(replace(c, decay=None, write=c.start) for c in kernel.carries)
     alone = replace(kernel, carries=given, stores=(), stores_edges=(), catch_up=())
-    writer = _Writer(alone, lambda statement, node, names: [statement], grouped)
+    writer = _Writer(alone, Unsaid(note), grouped)
     writer.statements()
     writer.advance(kernel.sums[0], name)
     own = {writer.names[n] for n in writer.nodes if n in writer.names and n.level != "head" and n not in kernel.starts}
@@ -60,15 +89,15 @@ def _rows_before(kernel: Kernel, name: str, grouped: Sequence[str]) -> tuple[lis
     }
     text = "\n".join(lines)
     rows = [f"{name}_before = {value}" for name, value in where.items() if f"{name}_before" in text]
+    writer.out.helpers |= writer.text.helpers
     return [*rows, *lines], writer.out
 
 
-class _Writer(Memory):
+class _Writer(States):
     def __init__(self, kernel: Kernel, note: Note, grouped: Sequence[str]) -> None:
         self.nodes = kernel.nodes()
-        super().__init__(kernel, Names(self.nodes, taken=TAKEN, alias=_same_tile), grouped)
+        super().__init__(kernel, Names(self.nodes, taken=TAKEN, alias=_same_tile), grouped, note)
         self.names.set(sizes_as_numbers(self.nodes))
-        self.note = note
         self.loads: dict[Node, str] = {}  # what no statement has needed yet
         self.computed: set[Node] = set()
         self.waiting = [s for s in kernel.stores if not s.over_time]
@@ -77,28 +106,28 @@ class _Writer(Memory):
     def write(self) -> KernelText:
         k, out = self.kernel, self.out
         loaded = self._find_loads()
-        self._carried_in()
-        self._totals_in()
+        self.carried_in()
+        self.totals_in()
         accumulated = [s for s in k.stores if s.over_time]
         for s in accumulated:
             out.before.append(f"{s.name} = {zeros(s.node.axes)}")
-        self._store_edges()
+        self.store_edges()
         self._statements(loaded)
         for s in accumulated:
             self._load_for([s.node])
-            out.inside.append(f"{s.name} += {self.text.value(s.node)}")
+            out.inside.append(self.note.mark(f"{s.name} += {self.text.value(s.node)}", s.node))
         for c in (*k.carries, *k.sums):
             if c not in self.ahead:
-                self.advance(c, c.start.op.name)
+                self.advance(c, c.start.leaf.name)
         out.counts = any("rows_here" in line for line in out.inside)
         for c in k.sums:
-            self.store_state(f"{c.start.op.name}_parts_ptr", c.start, "segment", out.after, c.start.op.name)
+            self.store_state(f"{c.start.leaf.name}_parts_ptr", c.start, "segment", out.after, c.start.leaf.name)
         for c in k.carries if k.stores_ends else ():
-            self.store_state(f"{c.start.op.name}_end_ptr", c.start, "segment", out.ends, c.start.op.name)
+            self.store_state(f"{c.start.leaf.name}_end_ptr", c.start, "segment", out.ends, c.start.leaf.name)
         for s in accumulated:
             self.store_accumulated(s)
         if k.alone:
-            self._finish_alone()
+            self.finish_alone()
         out.helpers |= self.text.helpers
         return out
 
@@ -134,56 +163,6 @@ class _Writer(Memory):
             known.add(n)
         return known
 
-    def _carried_in(self) -> None:
-        for c in self.kernel.carries:
-            name = c.start.op.name
-            if self.kernel.alone:
-                self.out.before.append(f"{name} = {zeros(c.axes)}")
-                continue
-            self.out.pointers.append(f"{name}_ptr")
-            self.out.before.append(f"{name} = {self.load_state(f'{name}_ptr', c.start, 'segment')}")
-        for log in self._log():
-            axes = tile_axes(log)
-            self.out.before.append(f"log_total = {zeros(axes) if axes else '0.0'}")
-
-    def _log(self) -> list[Node]:
-        """The log-decay that a kernel alone sums up, if there is one."""
-        log = log_decay_of(self.kernel.carries[0]) if self.kernel.alone else None
-        return [] if log is None else [log]
-
-    def _finish_alone(self) -> None:
-        """Where the segment ends that started from nothing, and how much it decays what it is given."""
-        for c in self.kernel.carries:
-            name = c.start.op.name
-            self.store_state(f"{name}_ends_ptr", c.start, "segment", self.out.after, name)
-        for log in self._log():
-            self.out.inside.append(f"log_total += {self.text.use(log)}")
-            if tile_axes(log):
-                self.store_state("totals_ptr", log, "segment", self.out.after, "log_total")
-            else:
-                self.out.pointers.append("totals_ptr")
-                self.out.after.append("tl.store(totals_ptr + segment * H + head, log_total, mask=tile == 0)")
-
-    def _totals_in(self) -> None:
-        """What is read as a total, of the segment's sequence; what is summed starts from nothing."""
-        if self.kernel.totals:
-            self.out.pointers.append("owners_ptr")
-        for n in self.kernel.totals:
-            name = n.op.name
-            self.out.pointers.append(f"{name}_ptr")
-            self.out.before.append(f"{name} = {self.load_state(f'{name}_ptr', n, 'sequence')}")
-        for c in self.kernel.sums:
-            self.out.before.append(f"{c.start.op.name} = {zeros(c.axes)}")
-
-    def _store_edges(self) -> None:
-        lines: list[str] = []
-        for n in self.kernel.stores_edges:
-            self.out.edges = True
-            self.store_state(f"{n.op.name}_edges_ptr", n, "slot", lines, n.op.name)
-        if self.kernel.sparse and lines:
-            lines = ["if chunk % EVERY == 0:", *(f"    {line}" for line in lines)]
-        self.out.inside += lines
-
     def _load_for(self, nodes: Iterable[Node]) -> None:
         """Loads that the nodes need and no earlier statement did: the later a tile is loaded, the less is held."""
         for n in topological(nodes, self.computed | set(self.loads)):
@@ -194,47 +173,69 @@ class _Writer(Memory):
         """Every value after what it needs, and every result stored as soon as it is there."""
         out = self.out
         self._store_what_is_ready(known)
-        todo = statements(self.kernel.roots(), known)
+        todo = self.arrangement(known)
         for n, s in enumerate(todo):
-            if isinstance(s, Compute):
-                if s.node in self.names and s.node.level != "head":
-                    self._load_for([s.node])
-                    self._assign(s.node, "")
-                    self._catch_up(s.node)
-                    self.computed.add(s.node)
-                    self._store_what_is_ready(known)
+            if not isinstance(s, LevelLoop):
+                if self.word(s.node):
+                    self._load_for(s.terms if isinstance(s, Part) else [s.node])
+                    if isinstance(s, Part):
+                        self._add_terms(s)
+                    else:
+                        self._assign(s.node, "")
+                    if isinstance(s, Compute) or s.last:
+                        self._catch_up(s.node)
+                        self.computed.add(s.node)
+                        self._store_what_is_ready(known)
                 continue
             out.levels = True
             self._advance_ahead(todo[n:], known)
             self._load_for([*s.body, *s.sums])
             for total in s.sums:
-                begin = self._begin(total, known)
-                out.inside.append(f"{self.names[total]} = {begin}")
+                begin, origin = self._begin(total, known)
+                out.inside.append(self.note.mark(f"{self.names[total]} = {begin}", origin))
             out.inside.append("for level in tl.static_range(LEVELS):")
             if any(isinstance(n.op, Mask) for n in s.body):
                 out.helpers.add("_tile_siblings")
                 out.inside.append("    siblings = _tile_siblings(time, 2**level)")
-            for n in (n for n in s.body if n in self.names and n.level != "head"):
-                self._assign(n, "    ")
+            for node in (x for x in s.body if x in self.names and x.level != "head"):
+                self._assign(node, "    ")
             for total in s.sums:
-                out.inside.append(f"    {self.names[total]} += {self.text.use(total.args[0])}")
+                line = f"    {self.names[total]} += {self.text.use(total.args[0])}"
+                out.inside.append(self.note.mark(line, total))
             self.computed |= set(s.sums)
             self._store_what_is_ready(known)
 
-    def _advance_ahead(self, todo: list[Statement], known: set[Node]) -> None:
+    def arrangement(self, known: set[Node]) -> list[Statement | Part]:
+        """The statements of the loop, in the kernel's own order where it has one."""
+        todo = statements(self.kernel.roots(), known)
+        return arranged(todo, self.kernel.order, self.word, known) if self.kernel.order else [*todo]
+
+    def word(self, node: Node) -> str:
+        """What an order calls a statement of the loop: the variable it computes."""
+        return "" if node.level == "head" else self.names.get(node)
+
+    def _add_terms(self, part: Part) -> None:
+        text, name = self.text.sum(part.terms, part.node), self.names[part.node]
+        if part.first:
+            self.out.inside += self.note(f"{name} = {text}", part.node, self.names)
+        else:
+            self.out.inside.append(self.note.mark(f"{name} += {text}", part.node))
+
+    def _advance_ahead(self, todo: list[Statement | Part], known: set[Node]) -> None:
         """Advance what nothing needs any more, so that less is held through a loop over levels."""
         have = known | self.computed
-        rest = {n for s in todo for n in ((s.node,) if isinstance(s, Compute) else (*s.body, *s.sums))}
+        rest = {n for s in todo for n in ((*s.body, *s.sums) if isinstance(s, LevelLoop) else (s.node,))}
         for c in self.kernel.carries:
-            below = topological([n for n in (c.decay, c.write) if n is not None], have)
+            below = topological(c.hand_over, have)
             others = [d.write for d in self.kernel.carries if d is not c and d not in self.ahead]
             used = topological([*rest, *others, *(s.node for s in self.waiting)], have)
             if c not in self.ahead and not rest & set(below) and c.start not in used:
                 self.ahead.append(c)
-                self.advance(c, c.start.op.name)
+                self.advance(c, c.start.leaf.name)
 
-    def _begin(self, total: Node, known: set[Node]) -> str:
-        """What a sum over levels is added to: the other terms of the only sum that it is part of, or zero."""
+    def _begin(self, total: Node, known: set[Node]) -> tuple[str, Node]:
+        """What a sum over levels is added to, and what that becomes: the other terms of the only sum that it is part
+        of, or zero."""
         users = [n for n in self.nodes if total in n.args]
         if len(users) == 1 and isinstance(users[0].op, Add) and users[0].axes == total.axes:
             others = [a for a in users[0].args if a is not total]
@@ -245,14 +246,15 @@ class _Writer(Memory):
                 if users[0] in self.names:
                     self.names.set({total: self.names[users[0]]})
                 self.text.summed[users[0]] = self.names[total]
-                return self.text.sum(others, total)
-        return zeros(tile_axes(total))
+                return self.text.sum(others, total), users[0]
+        return zeros(tile_axes(total)), total
 
     def _catch_up(self, node: Node) -> None:
         """Where the state is that of the chunk before: what a sum over it becomes by that chunk's rows."""
         for c in (c for c in self.kernel.catch_up if c.start is node):
             out, name = self.out, self.names[node]
-            lines, read = _rows_before(replace(self.kernel, sums=(c,)), name, self.grouped)
+            lines, read = _rows_before(replace(self.kernel, sums=(c,)), name, self.note, self.grouped)
+            out.helpers |= read.helpers
             out.pointers += [p for p in read.pointers if p not in out.pointers]
             out.grouped += [n for n in read.grouped if n not in out.grouped]
             out.inside.append("if chunk % EVERY == 1:  # the state is that at the start of the chunk before")
@@ -265,6 +267,11 @@ class _Writer(Memory):
                 self.waiting.remove(s)
                 self._load_for([s.node])
                 self.store_rows(s)
+                if not self._has_variable(s.node):
+                    self.out.inside[-1] = self.note.mark(self.out.inside[-1], s.node)
+
+    def _has_variable(self, node: Node) -> bool:
+        return node in self.names or (_same_tile(node) and self._has_variable(node.args[0]))
 
     def _assign(self, node: Node, indent: str) -> None:
         text = self.text.value(node)
@@ -279,4 +286,4 @@ class _Writer(Memory):
         if c.decay is not None:
             decay = broadcast(self.text.use(c.decay), tile_axes(c.decay), list(c.start.axes))
             kept = f"{name} * {operand(decay)}"
-        self.out.inside.append(f"{name} = {kept} + {self.text.use(c.write)}")
+        self.out.inside.append(self.note.mark(f"{name} = {kept} + {self.text.use(c.write)}", c))

@@ -108,8 +108,11 @@ class TritonText:
         """The sum of terms. A row and the rows of its block before or after it are one sum, which includes the row."""
         terms = list(terms)
         beside = {a.args[0]: a for a in terms if self._joins(a, terms)}
-        texts = [self._inclusive(beside[a]) if a in beside else self._aligned(a, like)
-                 for a in terms if a not in beside.values()]
+        texts = [
+            self._inclusive(beside[a]) if a in beside else self._aligned(a, like)
+            for a in terms
+            if a not in beside.values()
+        ]
         return " + ".join(texts)
 
     def _joins(self, node: Node, terms: list[Node]) -> bool:
@@ -117,6 +120,7 @@ class TritonText:
         return rows and node not in self.names and node.args[0] in terms
 
     def _inclusive(self, node: Node) -> str:
+        assert isinstance(node.op, Segment)
         name = {"earlier": "_tile_through", "later": "_tile_onward"}[node.op.kind]
         self.helpers.add(name)
         size = "2**level" if node.op.block == "level" else "CHUNK"
@@ -186,10 +190,21 @@ class TritonText:
         a, b = (tile_axes(n, self.hidden) for n in node.args)
         x, y = map(self.use, node.args)
         if len(a) == 2 and len(b) == 2:
-            self.helpers.add("_dot")
-            return _dot(x, a, y, b, op.over)
+            return self._dot(x, a, y, b, op.over)
         product, axes = self._product(node)
         return f"tl.sum({product}, {axes.index(op.over)})"
+
+    def _dot(self, x: str, a: list[str], y: str, b: list[str], over: str) -> str:
+        """A matrix product with the result's axes in canonical order, so that at most one operand is transposed.
+
+        It is the narrow tile that is transposed, and not the one in float32: that one Triton transposes in registers.
+        """
+        out = [axis for axis in "timv" if axis in {*a, *b} and axis != over]
+        if out[0] in b:
+            x, a, y, b = y, b, x, a
+        name = {(1, 0): "_dot", (1, 1): "_dot_nt", (0, 0): "_dot_tn"}[a.index(over), b.index(over)]
+        self.helpers.add(name)
+        return f"{name}({x}, {y}, DOT, PRECISION)"
 
     def _product(self, node: Node) -> tuple[str, list[str]]:
         """What a contraction that is no matrix product sums, and its axes."""
@@ -203,7 +218,9 @@ class TritonText:
         whole = self._whole(node.args[0])
         if whole:
             return f"tl.sum({whole})"
-        return f"tl.sum({self.use(node.args[0])}, {tile_axes(node.args[0], self.hidden).index(op.over)})"
+        (x,) = node.args
+        text = self.padded(x) if x.level == "token" else self.use(x)
+        return f"tl.sum({text}, {tile_axes(x, self.hidden).index(op.over)})"
 
     def _whole(self, node: Node) -> str:
         """The tile that is summed to this row or column on the way to one number, or nothing.
@@ -231,15 +248,22 @@ class TritonText:
 
 
 def zero_when_padded(node: Node) -> bool:
-    """Whether a token value is zero where every input it reads is zero, as loads are beyond the end."""
-    if isinstance(node.op, Leaf):
-        return node.level == "token"
-    if not isinstance(node.op, Map):
+    """Whether a token value is zero beyond the end of each of its axes, where what is loaded along that axis is zero.
+
+    What lacks the axis is not: beyond the last feature a number per token is still that token's.
+    """
+    return node.level == "token" and all(_zero_beyond(node, axis) for axis in tile_axes(node))
+
+
+def _zero_beyond(node: Node, axis: str) -> bool:
+    if axis not in node.axes:
         return False
+    if not isinstance(node.op, Map):
+        return isinstance(node.op, Leaf)
     tracks = [a for a in node.args if isinstance(a.op, Leaf) and a.op.kind == "track"]
     if tracks and node.op.expr.has(sympy.exp):
         return False  # 0 times the exponential of what lacks its maximum, and so may be infinite
-    symbols = [placeholder(k) for k, a in enumerate(node.args) if zero_when_padded(a)]
+    symbols = [placeholder(k) for k, a in enumerate(node.args) if _zero_beyond(a, axis)]
     return bool(symbols) and is_zero_at_zero(node.op.expr, symbols)
 
 
@@ -249,13 +273,3 @@ def inside(axes: list[str]) -> str:
     if len(axes) == 1:
         return parts[axes[0]]
     return " & ".join(f"{parts[a]}[{', '.join(':' if a == b else 'None' for b in axes)}]" for a in axes)
-
-
-def _dot(x: str, a: list[str], y: str, b: list[str], over: str) -> str:
-    """A matrix product with the result's axes in canonical order."""
-    out = [axis for axis in "timv" if axis in {*a, *b} and axis != over]
-    if out[0] in b:
-        x, a, y, b = y, b, x, a
-    left = x if a.index(over) == 1 else f"tl.trans({x})"
-    right = y if b.index(over) == 0 else f"tl.trans({y})"
-    return f"_dot({left}, {right}, DOT, PRECISION)"

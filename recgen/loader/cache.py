@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 import warnings
+from collections.abc import Set
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -21,12 +22,13 @@ import platformdirs
 
 import recgen
 from recgen import resources
-from recgen.loader.files import write_atomically
+from recgen.files import write_atomically
 from recgen.spec import Spec
 
 SEAL = "# recgen cache, sha256 of the lines above: "
-SHAPING = ("sympy", "jinja2", "ruff")  # packages whose version can show in an emitted text
-APART = {"bench", "cli", "cost", "demo", "loader", "verify"}  # folders of recgen that no emitted text depends on
+SHAPING = ("sympy", "jinja2", "packaging", "ruff")  # packages whose version can show in an emitted text
+APART = {"bench", "cli", "cost", "demo", "doctor", "explain", "loader", "page", "schemas", "verify"}
+"""Folders of recgen that no emitted text depends on."""
 
 
 def key(spec: Spec) -> str:
@@ -113,7 +115,7 @@ def _compiler_digest() -> str:
     return _digest(resources.PACKAGE, apart=APART)
 
 
-def _digest(folder: Path, apart: set[str] = frozenset()) -> str:
+def _digest(folder: Path, apart: Set[str] = frozenset()) -> str:
     """The hash of the names and contents of all sources below `folder`, but for the subfolders in `apart`."""
     sources = (
         path

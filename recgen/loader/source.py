@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from recgen.errors import shortened
 from recgen.resources import catalogue
 from recgen.spec import Spec, read, read_dict
+from recgen.spec.reader import what_is_there
+from recgen.spec.source import suggestion
 
 SpecLike: TypeAlias = "Spec | Mapping[str, Any] | str | os.PathLike[str]"
 
@@ -32,15 +34,15 @@ def resolve(spec: SpecLike) -> Spec:
 def locate(spec: str | os.PathLike[str]) -> Path:
     """The file of the spec at this path or of this catalogue name. Raises FileNotFoundError when there is none."""
     path = Path(spec)
-    named = isinstance(spec, str) and spec == path.name and not path.suffix
+    called = os.fspath(spec)
+    named = isinstance(spec, str) and called == path.name and not path.suffix
     known = catalogue()
-    if named and spec in known:
-        return known[spec]
-    if path.is_file() and not named:
-        return path
+    if named and called in known:
+        return known[called]
     if named:
-        near = get_close_matches(str(spec), known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}; a file is named with its suffix"
-        raise FileNotFoundError(f"no operator in the catalogue is called {spec!r}: {hint}")
-    what = "is a folder" if path.is_dir() else "is not there"
-    raise FileNotFoundError(f"the spec {str(path)!r} {what}")
+        hint = suggestion(called, known, f"it has {', '.join(known)}; a file is named with its suffix")
+        raise FileNotFoundError(f"no operator in the catalogue is called {shortened(called, 64)!r}: {hint}")
+    if path.is_file():
+        return path
+    reason, fix = what_is_there(path)
+    raise FileNotFoundError(f"{path}: {reason}; {fix}")

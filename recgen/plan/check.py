@@ -35,9 +35,9 @@ def check_program(program: Program) -> None:
         if n.level == "chunk" or "s" in n.axes or "i" in n.axes:
             raise PlanError(f"output {name}: {n} does not leave the chunk")
     for c in program.carries:
-        for n in (c.decay, c.write):
-            if n is not None and not set(n.axes) <= set(c.axes):
-                raise PlanError(f"carry {c.name}: {n} varies along axes the carried value does not have")
+        for part in c.hand_over:
+            if not set(part.axes) <= set(c.axes):
+                raise PlanError(f"carry {c.name}: {part} varies along axes the carried value does not have")
         if program.total and (c.decay is not None or {d.start for d in program.carries} & set(topological([c.write]))):
             raise PlanError(f"carry {c.name}: what is read as a total is a sum of writes that need no total")
 

@@ -40,7 +40,7 @@ def sparse(
 
 
 def _with(kernel: Kernel, sums: tuple[Carry, ...], kept: tuple[Node, ...]) -> Kernel:
-    used = {*kernel.kept, *topological([n for c in sums for n in (c.decay, c.write)], set(kept))}
+    used = {*kernel.kept, *topological([n for c in sums for n in c.hand_over], set(kept))}
     loaded = tuple(n for n in kept if n in used)
     return replace(kernel, catch_up=sums, sparse=bool(kernel.edges or kernel.stores_edges), kept=loaded)
 
@@ -59,11 +59,12 @@ def _caught_up(g: Graph, kernel: Kernel, states: Mapping[Node, Carry]) -> tuple[
 def _step(g: Graph, n: Node, kernel: Kernel, states: Mapping[Node, Carry]) -> Carry | None:
     """How a sum over a state, or a sum of such, follows from the same one chunk earlier."""
     if isinstance(n.op, Add):
-        terms = [_step(g, a, kernel, states) for a in n.args]
-        if any(t is None or t.decay is not terms[0].decay for t in terms):
+        terms = [t for t in (_step(g, a, kernel, states) for a in n.args) if t is not None]
+        if len(terms) < len(n.args) or any(t.decay is not terms[0].decay for t in terms):
             return None
         return Carry(n.name, n, terms[0].decay, g.add(*(t.write for t in terms)))
-    over, product = [], n
+    over: list[str] = []
+    product = n
     while isinstance(product.op, Reduce):
         over.append(product.op.over)
         product = product.args[0]
@@ -77,7 +78,7 @@ def _step(g: Graph, n: Node, kernel: Kernel, states: Mapping[Node, Carry]) -> Ca
     if state.decay is None or set(over) & set(state.decay.axes):
         return None
     rows = _of_rows(g, gradient, state.write, over, kernel.tile)
-    return rows and Carry(n.name, n, state.decay, rows)
+    return None if rows is None else Carry(n.name, n, state.decay, rows)
 
 
 def _of_rows(g: Graph, gradient: Node, write: Node, over: list[str], tile: str) -> Node | None:
@@ -91,7 +92,8 @@ def _of_rows(g: Graph, gradient: Node, write: Node, over: list[str], tile: str) 
     inner = [a for a in over if a in far.axes and (near is None or a != tile)]
     if len(inner) != 1:
         return None
-    x = g.mul(g.contract(gradient, far, inner[0]), near)
+    x = g.contract(gradient, far, inner[0])
+    x = x if near is None else g.mul(x, near)
     for a in over:
         x = g.reduce(x, a) if a != inner[0] else x
     return g.reduce(x, "t")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from recgen.algebra.features import is_elementwise
 from recgen.algebra.graph import Graph
@@ -19,6 +20,7 @@ from recgen.algebra.program import Carry, Node, Program, topological
 
 from .edges import sparse
 from .kernels import Epilogue, Kernel, Store
+from .late import inner_sums
 from .tiling import NotTileable, partial_values
 
 NAMES = {
@@ -88,13 +90,13 @@ def whole(backward: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
         if len(parts) < 2:
             continue
         fields = ("carries", "stores", "kept", "edges", "stores_edges", "catch_up")
-        merged = {f: _union(getattr(k, f) for k in parts) for f in fields}
+        merged: dict[str, Any] = {f: _union(getattr(k, f) for k in parts) for f in fields}
         merged |= {f: any(getattr(k, f) for k in parts) for f in ("stores_ends", "sparse")}
         found.append(Kernel(name, purpose, parts[0].tile, way, **merged, whole=True))
     return tuple(found)
 
 
-def _union(parts: Iterable[tuple]) -> tuple:
+def _union(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(x for part in parts for x in part))
 
 
@@ -206,14 +208,21 @@ def _slices(
         needs = [n for n in topological([out], set(whole_nodes)) if n in whole_nodes]
         places = {home.get(n) for n in needs}
         whole_path = is_elementwise(out, whole_nodes)
-        if len(places) == 1 and None not in places and out.level == "token" and whole_path:
-            stores.setdefault(places.pop(), []).append(Store(name, g.replace(out, totals), "output"))
+        place = places.pop() if len(places) == 1 else None
+        if place is not None and out.level == "token" and whole_path:
+            stores.setdefault(place, []).append(Store(name, g.replace(out, totals), "output"))
             continue
         late[name] = out
-        for n in needs:
-            if n in home and n not in sums:  # complete in its kernel, but needed after it
-                sums[n] = [Store(f"{whole_nodes[n]}_rows", totals[n], "part")]
-                stores.setdefault(home[n], []).extend(sums[n])
+    inner = inner_sums(late.values(), whole_nodes, home)
+    for n, place in inner.items():
+        summed = next(b for b in topological([n], set(whole_nodes)) if b in whole_nodes)
+        g.label(n, f"sum_of_{whole_nodes[summed]}")
+        sums[n] = [Store(n.name, g.replace(n, totals), "partial")]
+        stores.setdefault(place, []).extend(sums[n])
+    for n in topological(late.values(), {*whole_nodes, *inner}):
+        if n in home and n not in sums:  # complete in its kernel, but needed after it
+            sums[n] = [Store(f"{whole_nodes[n]}_rows", totals[n], "part")]
+            stores.setdefault(home[n], []).extend(sums[n])
     return _kernels(program, adjoint, stores, kept), Epilogue({n: tuple(s) for n, s in sums.items()}, late)
 
 
@@ -253,7 +262,7 @@ def _needed(roots: list[Node], carries: tuple[Carry, ...], kept: tuple[Node, ...
     """The carried values that the roots depend on, directly or through the hand-over of another one."""
     needed: list[Carry] = list(carries) if always else []
     while True:
-        ends = [n for c in needed for n in (c.decay, c.write) if n is not None]
+        ends = [n for c in needed for n in c.hand_over]
         used = set(topological([*roots, *ends], set(kept)))
         more = [c for c in carries if c.start in used and c not in needed]
         if not more:

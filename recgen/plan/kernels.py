@@ -40,7 +40,8 @@ class Kernel:
     are `sparse`, some chunks have none, and `catch_up` says how sums over the one before follow. `totals` are sums over
     the sequence, which it reads, and `sums` are carried values of which it stores what its segment adds. One
     that runs `alone` starts its carried values from nothing, and stores where they end and the sum of their log-decay.
-    One that is `whole` is launched only where one tile has the whole state.
+    One that is `whole` is launched only where one tile has the whole state. `order` names its variables in the order of
+    their computation, where a better one is known than that of `statements`.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Kernel:
     sums: tuple[Carry, ...] = ()
     alone: bool = False
     whole: bool = False
+    order: tuple[str, ...] = ()
 
     @property
     def given(self) -> tuple[Node, ...]:
@@ -71,7 +73,7 @@ class Kernel:
         return {c.start for c in self.carries}
 
     def roots(self) -> tuple[Node, ...]:
-        ends = [n for c in (*self.carries, *self.sums) for n in (c.decay, c.write) if n is not None]
+        ends = [n for c in (*self.carries, *self.sums) for n in c.hand_over]
         return (*(s.node for s in self.stores), *ends)
 
     def nodes(self) -> list[Node]:

@@ -10,6 +10,7 @@ from .fused import fused, whole
 from .kernels import Plan
 from .scan import scan
 from .split import alone
+from .tiles import ordered
 from .total import total
 
 SIZES = (16, 32, 64, 128)
@@ -26,14 +27,26 @@ def plan(derivation: Derivation) -> Plan:
     if derivation.factorisation == "scan":
         return _scan_plan(program, adjoint)
     if derivation.factorisation == "total":
+        assert derivation.pairs is not None
         return _total_plan(program, adjoint, derivation.pairs)
     longest = _longest_chunk(derivation)
     sizes = tuple(s for s in SIZES if not longest or s <= longest)
     default = LEVELS if derivation.factorisation == "tree" else min(PRODUCTS, max(sizes))
     forward, backward, epilogue = fused(program, adjoint)
-    found = Plan(program, adjoint, derivation.factorisation, sizes, default, longest, forward, backward, epilogue,
-                 alone(program, adjoint, backward), whole(backward))
-    return _checked(found)
+    found = Plan(
+        program,
+        adjoint,
+        derivation.factorisation,
+        sizes,
+        default,
+        longest,
+        forward,
+        backward,
+        epilogue,
+        alone(program, adjoint, backward),
+        whole(backward),
+    )
+    return ordered(_checked(found))
 
 
 def _scan_plan(program: Program, adjoint: Program) -> Plan:

@@ -54,7 +54,7 @@ def scan(program: Program, adjoint: Program) -> tuple[tuple[Kernel, ...], Kernel
 
 
 def _steps(carries: Iterable[Carry]) -> list[Node]:
-    return [n for c in carries for n in (c.decay, c.write) if n is not None]
+    return [n for c in carries for n in c.hand_over]
 
 
 def _given(*programs: Program) -> tuple[Node, ...]:
@@ -88,8 +88,11 @@ def _results(adjoint: Program, given: tuple[Node, ...]) -> tuple[tuple[Store, ..
 
 def _handed_back(out: Node) -> list[Node]:
     """What a token's program hands to its gradients: values of the token, and sums over all tokens."""
-    return [n for n in topological([out]) if isinstance(n.op, Unrow) or isinstance(n.op, Accumulate)
-            and n.args[0].level == "chunk"]
+    return [
+        n
+        for n in topological([out])
+        if isinstance(n.op, Unrow) or isinstance(n.op, Accumulate) and n.args[0].level == "chunk"
+    ]
 
 
 def _in_tiles(out: Node, known: set[Node]) -> bool:

@@ -39,10 +39,10 @@ def show_plan(plan: Plan) -> str:
 
 
 def _kernel(kernel: Kernel, scan: bool) -> list[str]:
-    carried = ", ".join(sorted(c.start.op.name for c in kernel.carries)) or "nothing"
+    carried = ", ".join(sorted(c.start.leaf.name for c in kernel.carries)) or "nothing"
     rows = [s for s in kernel.stores if not s.over_time]
     unit, step, span = ("chunk", "token", "chunk's tokens") if scan else ("segment", "chunk", "chunks")
-    totals = ", ".join(n.op.name for n in kernel.totals)
+    totals = ", ".join(n.leaf.name for n in kernel.totals)
     return [
         f"{kernel.name}: {kernel.purpose}",
         f"    one program per {unit}, head and tile of {AXIS[kernel.tile]}; carries {carried}",
@@ -52,7 +52,7 @@ def _kernel(kernel: Kernel, scan: bool) -> list[str]:
         *(f"        where no state is stored, from the chunk before: {carry_equation(c)}" for c in kernel.catch_up),
         *(f"        store {s.name}{' (one part per tile)' if s.kind == 'partial' else ''}" for s in rows),
         *(f"        {carry_equation(c)}" for c in (*kernel.carries, *kernel.sums)),
-        *(f"    store {c.start.op.name}, the segment's part" for c in kernel.sums),
+        *(f"    store {c.start.leaf.name}, the segment's part" for c in kernel.sums),
         *(f"    store {s.name}, summed over the {span}" for s in kernel.stores if s.over_time),
     ]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recgen.algebra.program import Carry, Program
+from recgen.algebra.program import Carry, Node, Program
 from recgen.algebra.scan import log_decay_of
 
 from .check import PlanError
@@ -39,7 +39,7 @@ def alone(program: Program, adjoint: Program, backward: tuple[Kernel, ...]) -> t
     return ends, kernel("_segment_ends_backward", purpose, gradients, _tile(gradients, known))
 
 
-def _tile(carries: tuple[Carry, ...], known: tuple) -> str:
+def _tile(carries: tuple[Carry, ...], known: tuple[Node, ...]) -> str:
     """The axis whose tiles see all that they write."""
     for tile in "vm":
         try:

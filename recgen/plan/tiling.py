@@ -52,5 +52,5 @@ def _linear(node: Node, partial: set[Node]) -> bool:
         symbols = [placeholder(k) for k, a in enumerate(node.args) if a in partial]
         factor = sympy.Symbol("_factor")
         scaled = node.op.expr.xreplace({s: factor * s for s in symbols})
-        return sympy.expand(scaled - factor * node.op.expr) == 0
+        return bool(sympy.expand(scaled - factor * node.op.expr) == 0)
     return True

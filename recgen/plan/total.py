@@ -43,7 +43,7 @@ def total(program: Program, adjoint: Program) -> tuple[Kernel, Kernel, tuple[Ker
 
     written = Kernel("_chunk_sums", "what the tokens of a segment write", "v", False, (), ())
     outputs = replace(forward, purpose="outputs from the totals")
-    kernels = []
+    kernels: list[Kernel] = []
     for k in backward:
         name, purpose = NAMES[k.reverse, k.tile]
         first = not kernels

@@ -30,6 +30,13 @@ def axes_of(expr: Expr, tensors: Mapping[str, Tensor]) -> dict[str, list[Tensor]
     return carriers
 
 
+def varies_with(expr: Expr, tensors: Iterable[Tensor]) -> list[str]:
+    """What the expression differs with, in words: token, head, key channel …"""
+    carriers = axes_of(expr, {tensor.name: tensor for tensor in tensors})
+    words = {"T": "token", **{letter: AXIS_MEANING[letter] for letter in "HKVD"}}
+    return [word for letter, word in words.items() if letter in carriers]
+
+
 def widths_of(tensors: Mapping[str, Tensor]) -> dict[Symbol, tuple[Expression, ...]]:
     """The sizes that each tensor has inside a head, by its symbol."""
     return {t.symbol: tuple(SIZES[a] for a in t.axes if a in SIZES and a != "H") for t in tensors.values()}

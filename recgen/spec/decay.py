@@ -14,7 +14,7 @@ from recgen.spec.axes import check_axes, tensors_in
 from recgen.spec.context import Context
 from recgen.spec.document import Scalar
 from recgen.spec.expression import Scope
-from recgen.spec.model import HEAD, SIZES, Decay, Expr, Tensor
+from recgen.spec.model import HEAD, SIZES, Decay, DecayAxes, DecayType, Expr, Tensor
 from recgen.spec.source import listing
 from recgen.spec.syntax import Number
 
@@ -34,8 +34,8 @@ NO_DECAY = Decay("none", "head", Expr("0", sympy.Integer(0)))
 class DecayParts:
     """What a document says of its decay. `path` is where its keys are, () for a family's own file."""
 
-    type: str
-    per: str
+    type: DecayType
+    per: DecayAxes
     log: Scalar | None
     value: Scalar | None
     bounds: tuple[float, float] | None
@@ -63,7 +63,7 @@ def read_decay(context: Context, parts: DecayParts, tensors: Mapping[str, Tensor
     if not sound or not _check_per(context, parts, path, expr, tensors):
         return None
     expr = Expr(expr.text, _stable(expr.tree), expr.at)
-    return Decay(parts.type, parts.per, expr, parts.bounds)  # type: ignore[arg-type]
+    return Decay(parts.type, parts.per, expr, parts.bounds)
 
 
 def _one_expression(context: Context, parts: DecayParts) -> tuple[str, Scalar] | None:

@@ -25,6 +25,7 @@ from ruamel.yaml.events import (
 )
 
 from recgen.errors import SpecError
+from recgen.spec.faults import QUOTE, fault_of
 from recgen.spec.source import Findings, Source
 
 MAX_BYTES = 32 * 1024
@@ -98,6 +99,7 @@ def decode(data: bytes, file: str) -> str:
 
 
 _TOO_LARGE = "one file holds one operator or one decay family; a few dozen lines are enough"
+_FLATTER = "write it flatter: no key takes more than a mapping in a mapping"
 
 
 def parse_document(source: Source) -> Mapping:
@@ -108,15 +110,12 @@ def parse_document(source: Source) -> Mapping:
         for event in YAML(typ="safe", pure=True).parse(source.text):
             builder.take(event)
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        if mark and error.context_mark and not source.text[mark.index :].strip():
-            mark = error.context_mark
-        position = min(mark.index, len(source.text)) if mark else 0
-        reason = " ".join(part for part in (error.context, error.problem) if part)
-        builder.refuse(position, source.text[position : position + 1].strip(), f"not YAML: {reason}")
+        fault = fault_of(source.text, error)
+        found = fault.found or source.text[fault.position : fault.position + 1].strip()
+        builder.refuse(fault.position, found, f"not YAML: {fault.reason}", fault.fix)
     except _YAML_FAULTS as error:
         first = (str(error).splitlines() or [""])[0]
-        builder.refuse(0, "", f"not YAML: {first or type(error).__name__}")
+        builder.refuse(0, "", f"not YAML: {first or type(error).__name__}", QUOTE)
     builder.findings.raise_if_any()
     if not isinstance(builder.root, Mapping):
         given = "nothing" if builder.root is None else "a list" if isinstance(builder.root, Sequence) else "one value"
@@ -188,7 +187,7 @@ class _Builder:
             self._properties(event, start)
             self.open.append(_Open(start, isinstance(event, MappingStartEvent)))
             if len(self.open) > MAX_DEPTH:
-                raise SpecError(self.source.problem(start, "", f"nested more than {MAX_DEPTH} deep"))
+                raise SpecError(self.source.problem(start, "", f"nested more than {MAX_DEPTH} deep", _FLATTER))
         elif isinstance(event, (MappingEndEvent, SequenceEndEvent)):
             done = self.open.pop()
             end = event.end_mark.index

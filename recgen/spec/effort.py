@@ -27,6 +27,16 @@ def check_effort(parts: Iterable[Node]) -> list[ExpressionError]:
     return []
 
 
+def degree(value: sympy.Basic) -> sympy.Expr:
+    """The largest power that multiplying out powers of sums and products could reach; a function counts as a name."""
+    if value.is_Pow and value.exp.is_number:
+        return abs(value.exp) * degree(value.base)
+    parts = [degree(part) for part in value.args] if value.is_Add or value.is_Mul else []
+    if not parts:
+        return sympy.S.Zero if value.is_number else sympy.S.One
+    return sympy.Add(*parts) if value.is_Mul else sympy.Max(*parts)
+
+
 def check_arguments(call: Call, values: Sequence[sympy.Basic]) -> None:
     """Refuses arguments with which a function would not come to an end. Raises ExpressionError."""
     if call.function == "mod":

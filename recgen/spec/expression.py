@@ -17,11 +17,12 @@ from sympy import S
 from recgen.algebra import precise
 from recgen.algebra.complex_values import COMPLEX_FUNCTIONS, is_complex, written_out
 from recgen.algebra.functions import COMPARISONS, LANGUAGE, Fn
+from recgen.algebra.widths import WIDE
 from recgen.spec import syntax
-from recgen.spec.effort import MAX_EXPONENT, check_arguments, check_effort
+from recgen.spec.effort import MAX_EXPONENT, check_arguments, check_effort, degree
 from recgen.spec.initial import DRAWS, is_random
-from recgen.spec.names import STATE_NAMES
-from recgen.spec.source import listing, near
+from recgen.spec.names import STATE_NAMES, refuse_tensor_name
+from recgen.spec.source import listing, near, suggestion
 from recgen.spec.syntax import Call, Chain, Compare, Name, Negate, Node, Number, Power
 from recgen.spec.tokens import ExpressionError
 
@@ -44,6 +45,7 @@ class Scope:
     elsewhere: names that exist, but not here → (reason, fix).
     constants: names that stand for numbers.
     functions: the functions by name.
+    declared: the keys under which the author may add names to it, "" where there are none.
     """
 
     what: str
@@ -51,6 +53,7 @@ class Scope:
     elsewhere: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     constants: Mapping[str, Number] = field(default_factory=dict)
     functions: Mapping[str, Fn] = field(default_factory=lambda: LANGUAGE)
+    declared: str = "inputs or params"
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,9 @@ def read_expression(text: str, scope: Scope) -> Reading | list[ExpressionError]:
     return Reading(syntax.unparse(node), tree)
 
 
-def number_node(text: str, value: object) -> Number:
-    """A constant's value as a number of the language; `value` is anything Fraction takes."""
-    return Number(text, Fraction(value), 0, 0)  # type: ignore[call-overload]
+def number_node(text: str, value: Fraction) -> Number:
+    """A constant's value as a number of the language."""
+    return Number(text, value, 0, 0)
 
 
 def _check_names(node: Node, scope: Scope) -> list[ExpressionError]:
@@ -122,13 +125,20 @@ def _unknown_name(name: str, scope: Scope) -> tuple[str, str]:
     if name in scope.elsewhere:
         return scope.elsewhere[name]
     if name in STATE_NAMES:
-        return f"{name} is {STATE_NAMES[name]} of the recurrence: {LINEARITY}", "use inputs and parameters only"
+        fix = "use inputs and parameters only"
+        if "inputs" in scope.declared and not refuse_tensor_name(name):
+            fix += f", or declare an input {name}"
+        return f"{name} is {STATE_NAMES[name]} of the recurrence: {LINEARITY}", fix
     if name in scope.functions:
         return f"{name} is a function", f"write {name}(…)"
     known = [*scope.symbols, *scope.constants]
     close = near(name, known)
-    fix = f"did you mean {close}?" if close else f"known here: {listing(known)}" if known else ""
-    return f"{name} is not declared", f"{fix} Otherwise declare {name} under inputs or params" if close else fix
+    own = "a name of your own" if refuse_tensor_name(name) else name
+    declare = f"declare {own} under {scope.declared}" if scope.declared else ""
+    if close:
+        return f"{name} is not declared", f"did you mean {close}?" + (f" Otherwise {declare}" if declare else "")
+    here = f"known here: {listing(known)}" if known else ""
+    return f"{name} is not declared", "; ".join(filter(None, (declare, here)))
 
 
 def _refuse_call(call: Call, scope: Scope) -> tuple[str, str] | None:
@@ -140,9 +150,10 @@ def _refuse_call(call: Call, scope: Scope) -> tuple[str, str] | None:
             return f"{name} draws random numbers, which only an `init` may do", "use it in a parameter's init"
         if name == "complex":
             return f"{scope.what} is real", "complex values enter the log of a decay per key, and its query and key"
-        close = near(name, scope.functions)
+        if name in WIDE:
+            return f"{name} takes the whole width of a token, and {scope.what} sees one channel", "only feature_map may"
         functions = listing(sorted(scope.functions))
-        return f"there is no function {name}", f"did you mean {close}?" if close else f"the functions are {functions}"
+        return f"there is no function {name}", suggestion(name, scope.functions, f"the functions are {functions}")
     least, most = scope.functions[name].arity
     most = MAX_ARGUMENTS if most is None else most
     if not least <= given <= most:
@@ -166,8 +177,8 @@ def _substitute(node: Node, constants: Mapping[str, Number]) -> Node:
         case Chain(first=first, rest=rest):
             kept = [(operator, item) for operator, item in rest if not _is_one(operator, item, constants)]
             items = [(operator, _substitute(item, constants)) for operator, item in kept]
-            start = _substitute(first, constants)
-            return Chain(start, tuple(items), node.start, node.end) if items else start
+            left = _substitute(first, constants)
+            return Chain(left, tuple(items), node.start, node.end) if items else left
         case Power(base=base, exponent=exponent):
             return Power(_substitute(base, constants), _substitute(exponent, constants), node.start, node.end)
         case Call(function=function, arguments=arguments):
@@ -231,6 +242,9 @@ class _Builder:
         if exponent.is_number and abs(exponent) > MAX_EXPONENT:
             reason = f"the exponent is larger than {MAX_EXPONENT}"
             raise ExpressionError(node.start, node.end, reason, "write a smaller power, or exp(n * log(x))")
+        if exponent.is_number and base.has(sympy.Add) and abs(exponent) * degree(base) > MAX_EXPONENT:
+            reason = f"powers within powers make a degree of more than {MAX_EXPONENT}"
+            raise ExpressionError(node.start, node.end, reason, "write smaller powers")
         if is_complex(base) and not exponent.is_Integer:
             reason = "a complex value takes whole powers only: others have several branches"
             raise ExpressionError(node.start, node.end, reason, "write a whole number, or exp(x * complex(a, b))")

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from recgen.errors import shortened
 from recgen.resources import families_dir
 from recgen.spec.context import Context
 from recgen.spec.decay import DecayParts, read_decay
@@ -25,7 +26,7 @@ from recgen.spec.growth import check_growth
 from recgen.spec.model import Decay, Tensor
 from recgen.spec.names import refuse_operator_name, refuse_tensor_name
 from recgen.spec.shape import FamilyShape, check_shape
-from recgen.spec.source import Source, listing, near
+from recgen.spec.source import Source, listing, suggestion
 from recgen.spec.tensors import read_inputs, read_params
 from recgen.spec.write import to_yaml
 
@@ -102,13 +103,26 @@ def load_families(extra_dirs: Iterable[str | os.PathLike[str]] = ()) -> dict[str
     found: dict[str, Family] = {}
     for folder in reversed(_folders(extra_dirs)):
         for path in sorted(folder.glob("*.yaml")):
-            found[path.stem] = _family(_open(path), path.stem)
+            if path.is_file():
+                found[path.stem] = _family(_open(path), path.stem)
     return dict(sorted((found | _registered).items()))
+
+
+def named_family(name: str) -> Family | None:
+    """The family that a spec can name so, None when there is none. Raises SpecError when its file is wrong."""
+    found = find_family(name, Path()) if not is_path(name) else ""
+    return None if isinstance(found, str) else _family(found, name)
 
 
 def is_path(name: str) -> bool:
     """Whether a family is named by its file, not by a name to look up."""
     return "/" in name or "\\" in name or name.endswith((".yaml", ".yml"))
+
+
+def _is_below(name: str) -> bool:
+    """Whether a path stays in the folder that it starts from, on any system: a spec reads no other files."""
+    parts = [*PurePosixPath(name).parts, *PureWindowsPath(name).parts]
+    return ".." not in parts and not name.startswith("/") and not PureWindowsPath(name).anchor
 
 
 def find_family(name: str, beside: Path, extra_dirs: Iterable[str | os.PathLike[str]] = ()) -> Source | str:
@@ -117,8 +131,13 @@ def find_family(name: str, beside: Path, extra_dirs: Iterable[str | os.PathLike[
     The reason has a fix after a newline. Raises SpecError when the file is no text.
     """
     if is_path(name):
+        if not _is_below(name):
+            return (
+                f"the path {shortened(name, 60)} leads out of the spec's folder\n"
+                f"keep the file beside the spec, or put its folder into {ENVIRONMENT} and give its name alone"
+            )
         path = beside / name
-        missing = f"there is no file {name} beside the spec\nwrite a path relative to the spec's folder"
+        missing = f"there is no file {shortened(name, 60)} beside the spec\nwrite a path relative to the spec's folder"
         return _open(path) if path.is_file() else missing
     folders = _folders(extra_dirs)
     places = [f"{name}, which is registered"] if name in _registered else []
@@ -132,8 +151,7 @@ def find_family(name: str, beside: Path, extra_dirs: Iterable[str | os.PathLike[
     if files:
         return _open(files[0])
     known = {path.stem for folder in folders for path in folder.glob("*.yaml")} | set(_registered)
-    close = near(name, known)
-    fix = f"did you mean {close}?" if close else f"the families are {listing(sorted(known), 'and')}"
+    fix = suggestion(name, known, f"the families are {listing(sorted(known), 'and')}")
     return f"there is no decay family {name[:40]!r}\n{fix}"
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from recgen.algebra.bounds import Interval, bounds, undefined
 from recgen.algebra.complex_values import split
 from recgen.algebra.defined import fails_everywhere, without_value
 from recgen.algebra.smooth import SMOOTHER, without_slope
 from recgen.spec.axes import tensors_in
 from recgen.spec.context import Context
-from recgen.spec.model import Decay
+from recgen.spec.model import Decay, Tensor
 
 _ROUNDING = 1e-12
 
 
-def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors: dict) -> None:
+def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors: Mapping[str, Tensor]) -> None:
     """Adds a problem when the log-decay can be positive, or when the declared bounds cannot be right.
 
     Of a complex one it is the real part that lets the state grow or not.
@@ -55,7 +57,7 @@ def check_growth(context: Context, path: tuple[str, ...], decay: Decay, tensors:
         context.refuse_at(path, reason, _rewrite(decay, wanted, tensors))
 
 
-def _rewrite(decay: Decay, wanted: str, tensors: dict) -> str:
+def _rewrite(decay: Decay, wanted: str, tensors: Mapping[str, Tensor]) -> str:
     """An expression of the same kind that is never positive."""
     used = [tensor.name for tensor in tensors_in(decay.log, tensors)]
     declare = "declare `bounds: [lo, 0]` if its inputs keep it there"

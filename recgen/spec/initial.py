@@ -14,7 +14,7 @@ from recgen.algebra.functions import LANGUAGE, Fn
 from recgen.algebra.interval import Interval
 
 
-class Draw(Function):
+class Draw(Function):  # type: ignore[misc]  # sympy says nothing of its types
     """An independent random number for each element of the parameter."""
 
     nargs = 2
@@ -90,8 +90,11 @@ INITIAL: dict[str, Fn] = {**LANGUAGE, **DRAWS}
 def without_draws(tree: Expr) -> tuple[Expr, dict[Dummy, Interval]]:
     """The initial value with a symbol for each draw, and the ranges of these as far as they are numbers."""
     symbols = {d: Dummy("draw", real=True, positive=d.is_positive) for d in tree.atoms(Draw)}
-    ranges = {s: Interval(*map(float, d.args)) for d, s in symbols.items()
-              if isinstance(d, Uniform | LogUniform) and all(a.is_number for a in d.args)}
+    ranges = {
+        s: Interval(*map(float, d.args))
+        for d, s in symbols.items()
+        if isinstance(d, Uniform | LogUniform) and all(a.is_number for a in d.args)
+    }
     return tree.xreplace(symbols), ranges
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import sympy
@@ -19,6 +20,9 @@ from recgen.errors import NOWHERE, Location
 AxisLetter = Literal["B", "T", "H", "K", "V", "M", "D"]
 DecayType = Literal["none", "fixed", "learned", "gated"]
 DecayAxes = Literal["head", "key", "value", "key_value", "channel"]
+NormalizerKind = Literal["none", "sum", "max_abs", "abs_sum"]
+ReadoutKind = Literal["inclusive", "exclusive"]
+StateKind = Literal["matrix", "vector"]
 Role = Literal["input", "param", "buffer"]
 
 AXIS_MEANING: dict[str, str] = {
@@ -84,6 +88,12 @@ class Tensor:
         return symbol(self.name)
 
     @property
+    def initial(self) -> sympy.Expr:
+        """The expression of a parameter's initial value."""
+        assert self.init is not None, self
+        return self.init.tree
+
+    @property
     def layout(self) -> str:
         """The axes as a spec writes them, e.g. "B T H K"."""
         return " ".join(self.axes)
@@ -107,7 +117,7 @@ class Normalizer:
     a is the sum of |φ(k)| as z is of φ(k).
     """
 
-    kind: Literal["none", "sum", "max_abs", "abs_sum"] = "none"
+    kind: NormalizerKind = "none"
     eps: float = 0.0
     floor: float = 1.0
 
@@ -120,19 +130,26 @@ class Readout:
     gate: an expression that multiplies the output.
     """
 
-    kind: Literal["inclusive", "exclusive"] = "inclusive"
+    kind: ReadoutKind = "inclusive"
     bonus: Expr | None = None
     skip: str | None = None
     gate: Expr | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, repr=False)
 class Spec:
-    """One operator. `inputs` and `params` are in call order; `inputs` holds q, k and v as well."""
+    """One operator. `inputs` and `params` are in call order; `inputs` holds q, k and v as well.
+
+        Spec(name="my_gla", inputs={"g": "B T H K"}, decay={"type": "gated", "per": "key", "log": "logsigmoid(g)"})
+
+    takes the keys of a spec, or one mapping that holds them, and checks them as it would a file. In a notebook it shows
+    itself as mathematics.
+    """
 
     name: str
     title: str
     cite: str
+    license: str
     decay: Decay
     inputs: tuple[Tensor, ...]
     params: tuple[Tensor, ...]
@@ -147,10 +164,40 @@ class Spec:
     readout: Readout
     rotation: Expr | None
     causal: bool
-    state: Literal["matrix", "vector"]
+    state: StateKind
     scale: Expr
     source: str = field(default="", compare=False, repr=False)
     path: str = field(default="<spec>", compare=False)
+
+    def __init__(self, content: Mapping[str, Any] | None = None, /, **keys: Any) -> None:
+        """Raises SpecError with everything that is wrong, located in the YAML text of the same content."""
+        from recgen.spec.reader import read_dict
+
+        self.__dict__.update(vars(read_dict({**(content or {}), **keys})))
+
+    @classmethod
+    def of_parts(cls, **parts: Any) -> Spec:
+        """The spec with these fields, which are checked already. Raises TypeError unless it is all of them."""
+        names = {field.name for field in fields(cls)}
+        if names != set(parts):
+            raise TypeError(f"a spec is made of {', '.join(sorted(names ^ set(parts)))} as well, or without")
+        spec = object.__new__(cls)
+        spec.__dict__.update(parts)
+        return spec
+
+    def __repr__(self) -> str:
+        """The call that makes the same spec."""
+        return f"Spec({', '.join(f'{key}={value!r}' for key, value in self.as_dict().items())})"
+
+    def _repr_markdown_(self) -> str:
+        from recgen.algebra.mathtext import spec_in_markdown
+
+        return spec_in_markdown(self)
+
+    def _repr_latex_(self) -> str | None:
+        from recgen.algebra.mathtext import spec_in_latex
+
+        return spec_in_latex(self)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

@@ -36,7 +36,7 @@ LANGUAGE_NAMES: dict[str, str] = {
 ARGUMENT_NAMES = frozenset(
     {
         *("scale", "initial_state", "output_final_state", "cu_seqlens", "mask"),
-        *("mode", "backend", "schedule", "chunk_size"),
+        *("mode", "backend", "schedule", "chunk_size", "slots", "in_place"),
         *("state", "dtype", "device", "seed", "self"),
     }
 )
@@ -54,15 +54,19 @@ MODULE_NAMES = frozenset(
         *("self", "options", "generator", "values", "dtype", "device", "tiles_m", "tiles_v", "batch"),
         *("log_decay", "position", "pair", "before", "CHUNK", "BM", "BV", "TILES", "LEVELS", "DOT", "PRECISION"),
         *("last", "total", "totals", "scratch", "pointers", "count", "first_slot", "segments", "starts", "part"),
-        "CHANNELS",
+        *("CHANNELS", "after", "cuts", "heads", "maximum", "owners", "read_maximum", "read_shift", "shift", "results"),
+        *("segment", "start", "states", "tiles", "time", "token", "reverse"),
     }
 )
 """What an emitted file imports and defines, and the variables of its functions; an argument would hide it."""
 
-SUFFIXES = ("_ptr", "_end", "_start", "_edges", "_rows", "_part", "_forward", "_reverse", "_features", "_valid",
-            "_projected", "_powers", "_softmax")
+SUFFIXES = (
+    *("_ptr", "_end", "_ends", "_start", "_starts", "_edges", "_rows", "_part", "_parts", "_forward", "_reverse"),
+    *("_features", "_valid", "_projected", "_powers", "_softmax", "_states", "_after", "_alone", "_before"),
+    *("_head", "_heads", "_group", "_double", "_real", "_imag", "_size", "_tokens", "_levels"),
+)
 """What the emitted module adds to names: pointers, states at edges and ends, rows of a chunk, parts of sums and of
-feature maps."""
+feature maps, heads that are shared, values of both real features of a complex one."""
 
 LAYER_NAMES = frozenset(
     {
@@ -81,6 +85,9 @@ LAYER_NAMES = frozenset(
 """The public attributes of torch.nn.Module: a parameter of the emitted `Operator` would replace one."""
 
 _OPERATOR_NAMES = frozenset({"torch", "triton", "recgen", "numpy"}) | frozenset(sys.stdlib_module_names)
+
+_RUN_BY_OTHERS = {"sitecustomize": "Python", "usercustomize": "Python", "conftest": "pytest", "setup": "pip"}
+_DEVICES = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)
 
 _BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 
@@ -117,6 +124,10 @@ def refuse_operator_name(name: str) -> tuple[str, str] | None:
         return refused
     if name in _OPERATOR_NAMES:
         return f"a file called {name}.py would hide the module {name}", f"call it {_other(name)}"
+    if name in _RUN_BY_OTHERS:
+        return f"{_RUN_BY_OTHERS[name]} runs a file called {name}.py by itself", f"call it {_other(name)}"
+    if _DEVICES.fullmatch(name):
+        return f"{name} is the name of a device on Windows, where no file is called so", f"call it {_other(name)}"
     return None
 
 

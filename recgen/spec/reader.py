@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from recgen.errors import NOWHERE, Location, SpecError
+from recgen.errors import NOWHERE, Location, SpecError, shortened
 from recgen.spec.arguments import read_arguments
 from recgen.spec.context import Context
 from recgen.spec.decay import DecayParts, read_decay
@@ -54,8 +54,7 @@ def read(path: str | os.PathLike[str], *, families: Folders = ()) -> Spec:
     path = Path(path)
     try:
         if not path.is_file():
-            what = "this is a folder, not a file" if path.is_dir() else "there is no such file"
-            raise SpecError(Source(str(path), "").problem(0, "", what, _nearby(path)))
+            raise SpecError(Source(str(path), "").problem(0, "", *what_is_there(path)))
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
@@ -79,12 +78,17 @@ def read_dict(content: Mapping[str, Any], *, families: Folders = ()) -> Spec:
     return read_text(to_yaml(content), "<dict>", families=families)
 
 
-def _nearby(path: Path) -> str:
+def what_is_there(path: Path) -> tuple[str, str]:
+    """(reason, fix) where there is no file to read at a path."""
+    fix = "give the path of a YAML file"
+    if path.exists():
+        return f"this is a {'folder' if path.is_dir() else 'device or pipe'}, not a file", fix
     folder = path.parent
-    if path.is_dir() or not folder.is_dir():
-        return "give the path of a YAML file"
-    close = near(path.name, [entry.name for entry in folder.glob("*.yaml")])
-    return f"did you mean {folder / close}?" if close else "give the path of a YAML file"
+    if not folder.is_dir():
+        return f"there is no folder {shortened(str(folder))}", fix
+    there = {entry.stem: entry for ending in ("yml", "yaml") for entry in folder.glob(f"*.{ending}")}
+    close = near(path.stem, there, cutoff=0.7)
+    return "there is no such file", f"did you mean {there[close]}?" if close else fix
 
 
 def _placed(expr: Expr, here: Location) -> Expr:
@@ -126,7 +130,7 @@ class _Reader:
         check_normalizer(context, shape, tensors, decay, weight)
         check_log_weight(context, shape, tensors, weight if is_log else None, readout)
         findings.raise_if_any()
-        named = {readout.skip}
+        named = {readout.skip} if readout.skip is not None else set()
         check_used(context, tensors, [expr for expr in expressions if expr], named | {s.name for s in maps - {FEATURE}})
         findings.raise_if_any()
         assert decay is not None and scale is not None and query_map is not None and key_map is not None
@@ -138,10 +142,11 @@ class _Reader:
         check_gradients(context, tensors, others, [(roles["query"], query_map), (roles["key"], key_map)], named)
         findings.raise_if_any()
         here = context.source.location(context.root.start)
-        return Spec(
+        return Spec.of_parts(
             name=shape.name,
             title=shape.title,
             cite=shape.cite,
+            license=shape.license,
             decay=replace(decay, log=_placed(decay.log, here)),
             inputs=tuple(inputs),
             params=tuple(params),

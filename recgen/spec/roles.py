@@ -9,17 +9,17 @@ import sympy
 
 from recgen.algebra.bounds import undefined
 from recgen.algebra.complex_values import COMPLEX_LANGUAGE, is_complex, split
-from recgen.algebra.defined import fails_everywhere, map_without_value, without_value
+from recgen.algebra.defined import EXTENT, fails_everywhere, map_without_value, without_value
 from recgen.algebra.functions import LANGUAGE
 from recgen.algebra.smooth import SMOOTHER, without_slope
-from recgen.algebra.widths import FEATURE_LANGUAGE, is_wide, wide_calls, width
+from recgen.algebra.widths import FEATURE_LANGUAGE, is_wide, most_features, turned_product, wide_calls, width
 from recgen.spec.axes import check_axes, widths_of
 from recgen.spec.context import Context
 from recgen.spec.document import Scalar
 from recgen.spec.expression import Scope
 from recgen.spec.model import FEATURE, HEAD, PAIR, SIZES, Decay, Expr, Readout, Tensor, symbol
 from recgen.spec.shape import ReadoutShape, SpecShape
-from recgen.spec.source import listing, near
+from recgen.spec.source import listing, near, suggestion
 
 ONE = Expr("1", sympy.Integer(1))
 IDENTITY = Expr("x", FEATURE)
@@ -33,6 +33,7 @@ NAMED_MAPS: dict[str, str] = {
 """Feature maps that have a name; every function of one argument is one under its own name."""
 
 MAX_WIDE_CALLS = 12
+MAX_FEATURES = 512  # of a map where K is 3 and M is 4: outer products of five vectors, at most
 AWAY = "keep logarithms, roots and divisions away from there, such as 1 / (i + 1) for 1 / i"
 KEPT = "keep logarithms and divisions away from 0, such as log(relu(x) + 1e-6) for log(relu(x))"
 
@@ -60,6 +61,21 @@ def token_scope(
     return Scope(what, symbols, elsewhere, functions=COMPLEX_LANGUAGE if turns and may_turn else LANGUAGE)
 
 
+def _expression(
+    context: Context,
+    scalar: Scalar,
+    what: str,
+    tensors: Mapping[str, Tensor],
+    state: str,
+    decay: Decay | None,
+    may_turn: bool = False,
+) -> Expr | None:
+    """An expression of one token, None where it is refused: it, or the decay that it uses."""
+    if decay is None and context.node("decay") is not None and "log_decay" in scalar.raw:
+        return None
+    return context.expression(scalar, token_scope(what, tensors, state, decay, may_turn))
+
+
 def read_role(
     context: Context, role: str, scalar: Scalar, tensors: Mapping[str, Tensor], state: str, decay: Decay | None
 ) -> Expr | None:
@@ -67,7 +83,7 @@ def read_role(
     if state == "vector" and role != "value":
         context.refuse(context.key_position(role), role, f"a vector state has no {role}", f"remove {role}")
         return None
-    expr = context.expression(scalar, token_scope(f"the {role}", tensors, state, decay, may_turn=role != "value"))
+    expr = _expression(context, scalar, f"the {role}", tensors, state, decay, may_turn=role != "value")
     if expr is None:
         return None
     try:
@@ -136,7 +152,7 @@ def read_feature_map(
     close = near(scalar.text, NAMED_MAPS) if scalar.text.isidentifier() else None
     if close and scalar.text not in symbols and scalar.text not in elsewhere:
         elsewhere[scalar.text] = (f"there is no feature map {scalar.text[:40]}", f"did you mean {close}?")
-    expr = context.expression(scalar, Scope("the feature map", symbols, elsewhere, functions=FEATURE_LANGUAGE))
+    expr = context.expression(scalar, Scope("the feature map", symbols, elsewhere, {}, FEATURE_LANGUAGE, "params"))
     if expr is None:
         return None
     if FEATURE not in expr.tree.free_symbols:
@@ -148,13 +164,19 @@ def read_feature_map(
             reason = f"this feature map has {calls} functions of the whole width, and {MAX_WIDE_CALLS} is the most"
             context.refuse_at(path, reason, "write a smaller map")
             return None
+        widths = {**widths_of(tensors), FEATURE: (SIZES["K"],)}
         try:
-            found = width(expr.tree, {**widths_of(tensors), FEATURE: (SIZES["K"],)})
+            found = width(expr.tree, widths)
         except ValueError as error:
-            context.refuse_at(path, str(error), "make both equally wide, or take a sum over the features")
+            fix = turned_product(expr.tree, widths) or "make both equally wide, or take a sum over the features"
+            context.refuse_at(path, str(error), fix)
             return None
         if found is None:
             context.refuse_at(path, "this feature map gives one number, not features", "use the sum inside of a map")
+            return None
+        if most_features(expr.tree, widths, {SIZES[letter]: n for letter, n in EXTENT.items()}) > MAX_FEATURES:
+            reason = f"this feature map has too many features: {found}, or more inside of it"
+            context.refuse_at(path, reason, "take outer products of fewer vectors")
             return None
         return expr if _map_is_defined(context, path, expr, tensors) else None
     if not _is_defined(context, path, expr):
@@ -169,7 +191,8 @@ def read_key_weight(
     context: Context, shape: SpecShape, tensors: Mapping[str, Tensor], decay: Decay | None
 ) -> tuple[Expr, bool]:
     """The weight w_t of what a token adds, or its logarithm and True."""
-    weight, path = shape.key_weight, ("key_weight",)
+    weight = shape.key_weight
+    path: tuple[str, ...] = ("key_weight",)
     if isinstance(context.node(*path), Scalar):
         scalar, is_log = weight.value, False
     else:
@@ -182,7 +205,7 @@ def read_key_weight(
                 context.refuse_at(path, "the weight has no expression", "write key_weight: {log: …} or key_weight: …")
             return ONE, False
         scalar, is_log, path = getattr(weight, given[0]), given[0] == "log", (*path, given[0])
-    expr = context.expression(scalar, token_scope("the key weight", tensors, shape.state, decay)) if scalar else None
+    expr = _expression(context, scalar, "the key weight", tensors, shape.state, decay) if scalar else None
     allowed = "BTD" if shape.state == "vector" else "BTHKV"
     if expr is None or not check_axes(context, path, expr, tensors, allowed, "a weight", "declare other axes"):
         return ONE, False
@@ -200,7 +223,7 @@ def read_readout(
         _check_skip(context, shape.skip, tensors, "D" if state == "vector" else "HV")
     bonus = None
     if shape.bonus is not None:
-        bonus = context.expression(shape.bonus, token_scope("the bonus", tensors, state, decay))
+        bonus = _expression(context, shape.bonus, "the bonus", tensors, state, decay)
         allowed, fix = ("BTD", "B T D") if state == "vector" else ("BTHK", "B T H K")
         if bonus is not None:
             what, fix = f"the bonus weighs a key of axes {fix}", "use inputs and parameters with these axes"
@@ -211,7 +234,7 @@ def read_readout(
         context.refuse(context.key_position("readout", "bonus"), "bonus", reason, "write kind: exclusive")
     gate = None
     if shape.gate is not None:
-        gate = context.expression(shape.gate, token_scope("the output gate", tensors, state, decay))
+        gate = _expression(context, shape.gate, "the output gate", tensors, state, decay)
         allowed, fix = ("BTD", "B T D") if state == "vector" else ("BTHV", "B T H V")
         if gate is not None:
             what, fix = f"the gate multiplies an output of axes {fix}", "use inputs and parameters with these axes"
@@ -224,9 +247,8 @@ def _check_skip(context: Context, name: str, tensors: Mapping[str, Tensor], axes
     path = ("readout", "skip")
     params = [tensor.name for tensor in tensors.values() if tensor.role != "input"]
     if name not in params:
-        close = near(name, params)
         example = f"declare it: params: {{D: {{axes: {' '.join(axes)}, init: 1}}}}"
-        fix = f"did you mean {close}?" if close else example
+        fix = suggestion(name, params, example)
         context.refuse_at(path, f"skip names a parameter, and {name[:40]!r} is none", fix)
     elif set(tensors[name].axes) - set(axes):
         reason = f"skip has axes among {' '.join(axes)}, and {name} has {tensors[name].layout}"
@@ -246,7 +268,7 @@ def read_rotation(context: Context, scalar: Scalar, tensors: Mapping[str, Tensor
         at = tensors["i"]
         group = "inputs" if at.role == "input" else "params"
         context.refuse(context.key_position(group, "i"), "i", "i is the pair's index in a rotation", "call it i_in")
-    expr = context.expression(scalar, Scope("the rotation", symbols, elsewhere))
+    expr = context.expression(scalar, Scope("the rotation", symbols, elsewhere, declared="params"))
     if expr is not None:
         fix = "use parameters with axes: H"
         check_axes(context, ("rotation",), expr, tensors, "H", "a rotation turns whole pairs of channels", fix)
@@ -263,7 +285,7 @@ def read_scale(context: Context, scalar: Scalar, tensors: Mapping[str, Tensor], 
     }
     for name in {"K", "V", "H"}.difference(sizes, tensors):
         elsewhere[name] = (f"a vector state has channels, no heads or widths, so there is no {name}", "write a number")
-    expr = context.expression(scalar, Scope("the scale", {s: SIZES[s] for s in sizes}, elsewhere))
+    expr = context.expression(scalar, Scope("the scale", {s: SIZES[s] for s in sizes}, elsewhere, declared=""))
     return expr if expr is not None and _is_number(context, ("scale",), expr) else None
 
 

@@ -58,14 +58,23 @@ class Findings:
             raise SpecError(self.problems)
 
 
-def near(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` was probably meant to be, None when nothing is close."""
+def near(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known word that `word` was probably meant to be, None when nothing is close.
+
+    cutoff: how much of them has to agree, from 0 to 1.
+    """
     options = sorted(set(known))
     folded = {option.lower(): option for option in reversed(options)}
     if word.lower() in folded:
         return folded[word.lower()]
-    matches = difflib.get_close_matches(word[:64].lower(), list(folded), n=1, cutoff=0.6)
+    matches = difflib.get_close_matches(word[:64].lower(), list(folded), n=1, cutoff=cutoff)
     return folded[matches[0]] if matches else None
+
+
+def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """What to write instead of a word that is not known: the nearest that is, or else what `otherwise` says."""
+    close = near(word, known)
+    return f"did you mean {close}?" if close else otherwise
 
 
 def listing(words: Iterable[str], last: str = "or") -> str:

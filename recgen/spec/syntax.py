@@ -13,6 +13,7 @@ parentheses.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -111,7 +112,7 @@ class _Parser:
         return self.tokens[self.index]
 
     def whole(self) -> Node:
-        if self.token.kind == "end":
+        if self.tokens[0].kind == "end":
             raise ExpressionError(0, 1, "the expression is empty", "write a number or an expression")
         node = self.expression()
         if self.token.kind != "end":
@@ -135,12 +136,12 @@ class _Parser:
     def product(self) -> Node:
         return self._chain(self.unary, ("*", "/"))
 
-    def _chain(self, operand: object, operators: tuple[str, ...]) -> Node:
-        first = operand()  # type: ignore[operator]
+    def _chain(self, operand: Callable[[], Node], operators: tuple[str, ...]) -> Node:
+        first = operand()
         rest: list[tuple[str, Node]] = []
         while self.token.kind == "operator" and self.token.text in operators:
             operator = self._next().text
-            rest.append((operator, operand()))  # type: ignore[operator]
+            rest.append((operator, operand()))
         return Chain(first, tuple(rest), first.start, rest[-1][1].end) if rest else first
 
     def unary(self) -> Node:

@@ -97,4 +97,4 @@ def _init_scope(name: str, axes: Axes) -> Scope:
         else:
             reason = f"{index.name} is the {index_of} index, and {name} has no {what} axis"
             elsewhere[index.name] = (reason, f"add {letter} to the axes of {name}")
-    return Scope(f"the initial value of {name}", symbols, elsewhere, functions=INITIAL)
+    return Scope(f"the initial value of {name}", symbols, elsewhere, functions=INITIAL, declared="")

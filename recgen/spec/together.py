@@ -63,7 +63,7 @@ def check_log_weight(
     """A weight given by its logarithm may be any size, so only a ratio of sums is sure to be a number; and a ratio
     without eps needs a denominator that is sure not to be 0."""
     kind, is_log = shape.normalizer.kind, log_weight is not None
-    if is_log and not any(tensor.role == "input" for tensor in tensors_in(log_weight, tensors)):
+    if log_weight is not None and not any(tensor.role == "input" for tensor in tensors_in(log_weight, tensors)):
         fix = "write the weight itself, such as key_weight: exp(b), or let its logarithm depend on an input"
         reason = "this logarithm is the same at every token, and no maximum needs to run along with it"
         context.refuse_at(("key_weight", "log"), reason, fix)
@@ -80,7 +80,10 @@ def check_log_weight(
 
 
 def check_features(
-    context: Context, tensors: Mapping[str, Tensor], query_map: Expr, key_map: Expr,
+    context: Context,
+    tensors: Mapping[str, Tensor],
+    query_map: Expr,
+    key_map: Expr,
     beside: Mapping[tuple[str, ...], Expr | None],
 ) -> None:
     """Query and key need as many features as each other: their products are summed over them.
@@ -89,6 +92,7 @@ def check_features(
     """
     widths = {**widths_of(tensors), FEATURE: (SIZES["K"],)}
     query, key = (width(features.tree, widths) for features in (query_map, key_map))
+    assert query is not None and key is not None  # a map without width has been refused where it is stated
     if sympy.expand(query - key) != 0:
         reason = f"the query has {query} features and the key {key}, and a query meets every feature of a key"
         context.refuse(context.key_position("feature_map"), "feature_map", reason, "give both maps as many features")
@@ -105,7 +109,7 @@ def check_features(
             context.refuse_at(path, reason, fix)
 
 
-def check_used(context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], named: set[str | None]) -> None:
+def check_used(context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], named: set[str]) -> None:
     """Refuses inputs and parameters on which nothing depends: they would be arguments without effect."""
     used = {symbol.name for expr in exprs for symbol in expr.tree.free_symbols} | named
     for name, tensor in tensors.items():
@@ -116,18 +120,26 @@ def check_used(context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr
 
 
 def check_gradients(
-    context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], mapped: list[tuple[Expr, Expr]],
-    named: set[str | None]
+    context: Context, tensors: Mapping[str, Tensor], exprs: list[Expr], mapped: list[tuple[Expr, Expr]], named: set[str]
 ) -> None:
     """Refuses inputs and parameters whose gradient is 0 everywhere, because all that depends on them goes in steps.
 
     mapped: query and key, each with its feature map.
     """
     smooth = {name for expr in exprs for name in tensors if _slopes(expr, tensors[name].symbol)}
-    smooth |= {name for expr, features in mapped if _slopes(features, FEATURE)
-               for name in tensors if _slopes(expr, tensors[name].symbol)}
-    smooth |= {symbol.name for _, features in mapped for symbol in features.tree.free_symbols - {FEATURE}
-               if _slopes(features, symbol)} | named
+    smooth |= {
+        name
+        for expr, features in mapped
+        if _slopes(features, FEATURE)
+        for name in tensors
+        if _slopes(expr, tensors[name].symbol)
+    }
+    smooth |= {
+        symbol.name
+        for _, features in mapped
+        for symbol in features.tree.free_symbols - {FEATURE}
+        if _slopes(features, symbol)
+    } | named
     for name, tensor in tensors.items():
         if name not in smooth:
             group = "inputs" if tensor.role == "input" else "params"
@@ -141,7 +153,7 @@ def _slopes(expr: Expr, symbol: sympy.Symbol) -> bool:
     if symbol not in expr.tree.free_symbols:
         return False
     try:
-        return derivative(expr.tree, symbol) != 0
+        return bool(derivative(expr.tree, symbol) != 0)
     except (NotImplementedError, TypeError, ValueError):
         return True
 

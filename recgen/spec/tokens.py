@@ -20,6 +20,8 @@ _PATTERN = re.compile(
     r"|(?P<operator>" + "|".join(re.escape(operator) for operator in OPERATORS) + r")"
 )
 
+_DOTTED = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*\.)+(?P<last>[A-Za-z_][A-Za-z0-9_]*)(?P<call>\((?:[^()]*\))?)?")
+
 _HINTS: dict[str, tuple[str, str]] = {
     "^": ("^ is not an operator here", "write ** for a power"),
     "%": ("% is not an operator here", "write mod(a, b)"),
@@ -27,6 +29,8 @@ _HINTS: dict[str, tuple[str, str]] = {
     "|": ("| is not an operator here", "write abs(a) for |a|"),
     "&": ("& is not an operator here", "nest where(condition, a, b)"),
     ".": ("attributes do not exist in this language", "use a declared name or a number"),
+    ":": ("a : does not belong in an expression", "remove it, or write where(condition, a, b)"),
+    "#": ("a # does not belong in an expression", "remove it; a comment has a space before its #"),
     "[": ("indexing does not exist in this language", "declare the axes that a name has instead"),
     "]": ("indexing does not exist in this language", "declare the axes that a name has instead"),
     "{": ("braces do not exist in this language", "use ( and )"),
@@ -77,7 +81,7 @@ def tokenize(text: str) -> list[Token]:
         kind, word = match.lastgroup, match.group()
         if kind != "space":
             _check_adjacent(tokens, kind, word, position)
-            tokens.append(Token(kind, word, position))  # type: ignore[arg-type]
+            tokens.append(Token(kind, word, position))  # type: ignore[arg-type]  # groups are named by kind
         if len(tokens) > MAX_TOKENS:
             reason = f"the expression has more than {MAX_TOKENS} tokens"
             raise ExpressionError(position, match.end(), reason, "write a shorter one")
@@ -88,7 +92,12 @@ def tokenize(text: str) -> list[Token]:
 
 def _unknown(text: str, position: int) -> ExpressionError:
     character = text[position]
-    reason, fix = _HINTS.get(character, (f"{character!r} means nothing in an expression", ""))
+    dotted = _DOTTED.search(text) if character == "." else None
+    if dotted and dotted.start() <= position < dotted.end():
+        call = dotted["call"] and (dotted["call"] if dotted["call"].endswith(")") else "(…)")
+        fix = f"write {dotted['last']}{call}" if call else "use a declared name or a number"
+        return ExpressionError(dotted.start(), dotted.end("last"), "attributes do not exist in this language", fix)
+    reason, fix = _HINTS.get(character, (f"{character!r} means nothing in an expression", "remove it"))
     if character.isalpha() and not character.isascii():
         reason, fix = f"{character!r} is no letter that names may have", "spell names in ASCII, e.g. gamma"
     return ExpressionError(position, position + 1, reason, fix)
@@ -105,6 +114,10 @@ def _check_adjacent(tokens: list[Token], kind: str | None, word: str, position: 
         return
     last = tokens[-1]
     joined = last.text + word
+    if word in ("j", "J"):
+        reason = f"{joined} is no number: numbers are real here"
+        fix = f"write a real number, or {last.text} * {word} where {word} is declared"
+        raise ExpressionError(last.start, last.start + len(joined), reason, fix)
     product = kind == "name" and not word.startswith("_") and not re.fullmatch("0[xXoObB][0-9a-fA-F]+", joined)
     fix = f"write {last.text} * {word}" if product else "write a decimal number"
     raise ExpressionError(last.start, last.start + len(joined), f"{joined} is no number", fix)

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-from pydantic import PlainValidator
+from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from recgen.spec.document import Mapping, Scalar, Sequence
 from recgen.spec.model import AXIS_MEANING
-from recgen.spec.source import listing, near
+from recgen.spec.source import listing, suggestion
 
 MAX_LINE = 300
+MAX_COMMENT = 60
 _NULLS = ("", "~", "null", "Null", "NULL")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _INFINITY = re.compile(r"[-+]?\.?inf", re.IGNORECASE)
@@ -39,6 +39,7 @@ def scalar(node: Any) -> Scalar:
         raise refuse("one value is needed here, this is a list", "write a single value")
     if node.plain and node.text in _NULLS:
         raise refuse("no value is given here", "write a value, or remove the key")
+    assert isinstance(node, Scalar)
     return node
 
 
@@ -53,13 +54,39 @@ def line(node: Any) -> str:
     return text
 
 
+_INSTRUCTION = re.compile(
+    r"coding[:=]|^\s*(///|-\*-|vim?:|#|(black|flake8|fmt|isort|mypy|noqa|nosec|pragma|pylint|pyright|ruff|type|yapf)\b)",
+    re.IGNORECASE,
+)
+
+
+def comment(node: Any) -> str:
+    """Lines that may stand in a comment: printable, and none that Python or a tool takes for an instruction."""
+    value = scalar(node)
+    if _NUMBER.fullmatch(value.text) or value.text.lower() in ("true", "false"):
+        reason = f"a license is an identifier or a text, and {value.text[:40]} says nothing"
+        raise refuse(reason, "write an SPDX identifier, such as MIT")
+    lines = [part.rstrip() for part in value.text.strip().split("\n")]
+    if not all(part.isprintable() for part in lines):
+        raise refuse("this is to be printable text", "remove control characters; lines end in a plain line break")
+    if len(lines) > MAX_COMMENT or any(len(part) > MAX_LINE for part in lines):
+        reason = f"this is more than {MAX_COMMENT} lines, or one of more than {MAX_LINE} characters"
+        raise refuse(reason, "write an SPDX identifier, or where the whole text is")
+    for part in lines:
+        if _INSTRUCTION.search(part):
+            reason = f"as a comment, {part.strip()[:40]!r} could be an instruction to Python or to one of its tools"
+            hashed = part.lstrip().startswith("#") and not _INSTRUCTION.search(part.lstrip("# "))
+            raise refuse(reason, "leave out the #" if hashed else "write it in other words")
+    return "\n".join(lines)
+
+
 def expression_text(node: Any) -> Scalar:
     """The text of an expression, not read yet."""
     return scalar(node)
 
 
-def number(node: Any) -> Fraction:
-    """A finite number, exactly as written."""
+def number(node: Any, example: str = "1e-6") -> Fraction:
+    """A finite number, exactly as written. example: one that may stand there."""
     value = scalar(node)
     if not value.plain:
         raise refuse("a number is needed here, this is quoted text", "remove the quotes")
@@ -69,7 +96,8 @@ def number(node: Any) -> Fraction:
     if re.fullmatch(r"[-+]?0[xXoObB][0-9a-fA-F]+", value.text):
         raise refuse("a decimal number is needed here", f"write {int(value.text, 0)}")
     if not _NUMBER.fullmatch(value.text) or len(value.text) > 60:
-        raise refuse(f"a number is needed here, this is the text {value.text[:40]!r}", "write a number, such as 1e-6")
+        reason = f"a number is needed here, this is the text {value.text[:40]!r}"
+        raise refuse(reason, f"write a number, such as {example}")
     mantissa, _, exponent = value.text.lower().partition("e")
     if len(exponent) > 4 or abs(int(exponent or 0)) > 300:
         raise refuse("this number is out of range", "write a number between 1e-300 and 1e300")
@@ -81,7 +109,7 @@ def bound(node: Any) -> float:
     value = scalar(node)
     if _INFINITY.fullmatch(value.text):
         return -math.inf if value.text.startswith("-") else math.inf
-    return float(number(node))
+    return float(number(node, "-1"))
 
 
 def interval(node: Any) -> tuple[float, float]:
@@ -106,18 +134,18 @@ def flag(node: Any) -> bool:
     return value.text.lower() == "true"
 
 
-def word(*choices: str) -> Any:
-    """A type for one of a few words."""
+def word(words: Any) -> PlainValidator:
+    """Takes one of the words of a Literal type."""
+    choices: tuple[str, ...] = get_args(words)
 
     def check(node: Any) -> str:
         value = scalar(node)
         if value.text not in choices:
-            close = near(value.text, choices)
-            fix = f"did you mean {close}?" if close else f"write {listing(choices)}"
+            fix = suggestion(value.text, choices, f"write {listing(choices)}")
             raise refuse(f"{value.text[:40]!r} is none of {listing(choices)}", fix)
         return value.text
 
-    return Annotated[str, PlainValidator(check)]
+    return PlainValidator(check, json_schema_input_type=words)
 
 
 @dataclass(frozen=True)
@@ -145,13 +173,16 @@ def axes(node: Any) -> Axes:
     return Axes(letters, value)
 
 
-def _type(check: Callable[[Any], Any], kind: Any) -> Any:
-    return Annotated[kind, PlainValidator(check)]
+_TEXT = WithJsonSchema({"type": ["string", "number"]})  # what looks like a number is the text that was written
+_WORDS = WithJsonSchema({"type": "string"})
+_NAME = WithJsonSchema({"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$"})
+_RANGE = WithJsonSchema({"type": "array", "items": {"type": ["number", "string"]}, "minItems": 2, "maxItems": 2})
 
-
-Line = _type(line, str)
-ExpressionText = _type(expression_text, Scalar)
-Exact = _type(number, Fraction)
-Flag = _type(flag, bool)
-AxesText = _type(axes, Axes)
-Range = _type(interval, tuple)
+Line = Annotated[str, PlainValidator(line), _TEXT]
+Name = Annotated[str, PlainValidator(line), _NAME]
+Text = Annotated[str, PlainValidator(comment), _WORDS]
+ExpressionText = Annotated[Scalar, PlainValidator(expression_text), _TEXT]
+Exact = Annotated[Fraction, PlainValidator(number), WithJsonSchema({"type": "number"})]
+Flag = Annotated[bool, PlainValidator(flag), WithJsonSchema({"type": "boolean"})]
+AxesText = Annotated[Axes, PlainValidator(axes), _WORDS]
+Range = Annotated[tuple[float, float], PlainValidator(interval), _RANGE]

@@ -14,7 +14,7 @@ from recgen.spec.model import DEFAULT_ROLES, Decay, Expr, Normalizer, Readout, S
 def spec_as_dict(spec: Spec) -> dict[str, Any]:
     """The spec's content: defaults left out, families written out, expressions in normal spelling."""
     content: dict[str, Any] = {"name": spec.name}
-    content |= {key: text for key, text in (("title", spec.title), ("cite", spec.cite)) if text}
+    content |= {key: getattr(spec, key) for key in ("title", "cite", "license") if getattr(spec, key)}
     inputs = _declared_inputs(spec)
     if inputs:
         content["inputs"] = {tensor.name: tensor.layout for tensor in inputs}
@@ -152,6 +152,9 @@ def _text(value: Any) -> str:
     """A text as a plain scalar where YAML reads it back as it is, in double quotes elsewhere."""
     if not isinstance(value, str):
         raise TypeError(f"the keys of a spec are texts, not {type(value).__name__}")
-    if _PLAIN.fullmatch(value) and value == value.strip() and value not in ("null", "Null", "NULL"):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+    return value if is_plain(value) else json.dumps(value, ensure_ascii=False)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a YAML reader takes the text as it is, without quotes, outside of { } and [ ]."""
+    return bool(_PLAIN.fullmatch(text)) and text == text.strip() and text not in ("null", "Null", "NULL")

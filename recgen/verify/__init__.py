@@ -1,7 +1,7 @@
 """Verification of emitted modules: every form and backend against `naive` in float64, on inputs that users send.
 
 report = verify_spec("gla", examples=50)      # or verify_module(module)
-print(report.render())                        # worst errors, and the smallest failing input as a runnable script
+print(report.render())                        # worst errors, and the smallest failing input as a script
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .driver import verify_module, verify_spec
     from .errors import compare
     from .profile import Profile, load_module
+    from .reference import References
     from .report import Failure, Report, Row
     from .run import run_form, run_naive
 
@@ -22,6 +23,7 @@ _HOMES = {
     "Case": "case",
     "Failure": "report",
     "Profile": "profile",
+    "References": "reference",
     "Report": "report",
     "Row": "report",
     "build": "data",
@@ -37,6 +39,7 @@ __all__ = [
     "Case",
     "Failure",
     "Profile",
+    "References",
     "Report",
     "Row",
     "build",

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recgen.files import write_atomically
+
 if TYPE_CHECKING:
     from .space import SpecDict, Verdict
 
@@ -39,8 +41,13 @@ def campaign(
     verdicts: list[Verdict] = []
 
     @seeded(seed)
-    @settings(max_examples=20 * count, database=None, deadline=None, phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=20 * count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(specs())
     def one(spec: SpecDict) -> None:
         key = json.dumps(spec, sort_keys=True)
@@ -101,8 +108,14 @@ def record(verdicts: Sequence[Verdict], seed: int, seconds: float) -> str:
         lines += ["", "## Failures"]
     for verdict in failures.values():
         found = smallest(verdict)
-        lines += ["", *(f"- {reason.splitlines()[0]}" for reason in found.reasons[:5]), "", "```json",
-                  json.dumps(found.spec), "```"]
+        lines += [
+            "",
+            *(f"- {reason.splitlines()[0]}" for reason in found.reasons[:5]),
+            "",
+            "```json",
+            json.dumps(found.spec),
+            "```",
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -159,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verdicts = campaign(given.specs, given.seed, triton=triton, progress=progress)
     text = record(verdicts, given.seed, time.monotonic() - started)
     if given.record:
-        given.record.write_text(text, encoding="utf-8")
+        write_atomically(given.record, text)
     else:
         print(text)
     return int(any(not verdict.ok for verdict in verdicts))

@@ -113,7 +113,8 @@ class Case:
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> Case:
         """The inverse of `settings`, also after a round trip through JSON (lists become tuples again)."""
-        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in settings.items()})
+        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in settings.items()}
+        return cls(**fields)
 
     def __str__(self) -> str:
         return f"Case({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
@@ -127,7 +128,8 @@ class Case:
             "import importlib.util",
             "import sys",
             "",
-            "from recgen.verify import Case, Profile, build, compare, run_form, run_naive",
+            "from recgen.verify import Case, Profile, References, build, compare, run_form, run_naive",
+            "from recgen.verify.check import check",
             "",
             f"spec = importlib.util.spec_from_file_location({'verified'!r}, {path!r})",
             "module = importlib.util.module_from_spec(spec)",
@@ -141,6 +143,9 @@ class Case:
             "truth = run_naive(profile, case, data.double())  # naive on the same rounded values, in float64",
             "for name, error in compare(found, truth).items():",
             '    print(f"{name:24} relative error {error:.3e}")',
+            "reasons = check(References(profile), case).reasons()  # and which promise is broken",
+            'print(*reasons, sep="\\n")',
+            "sys.exit(bool(reasons))",
         ]
         return "\n".join(lines) + "\n"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 from .case import Case
 from .profile import Profile
@@ -31,7 +32,7 @@ def directed(profile: Profile, form: str, backend: str, device: str = "cpu") -> 
         initial=True,
     )
     found: dict[Case, None] = {}
-    for change in _changes(profile, form, small):
+    for change in _changes(profile, form, backend, small):
         if not profile.drivers:  # a gate kind would only repeat a case
             change = {**change, "gate": "mild", "log_decay": 0.0}
         case = profile.fitting(dataclasses.replace(base, **change))
@@ -40,7 +41,7 @@ def directed(profile: Profile, form: str, backend: str, device: str = "cpu") -> 
     return list(found)
 
 
-def _changes(profile: Profile, form: str, small: bool) -> Iterator[dict[str, object]]:
+def _changes(profile: Profile, form: str, backend: str, small: bool) -> Iterator[dict[str, Any]]:
     yield {"T": 37, "H": 2} if small else {}
     yield {"gate": "weak"}
     if form == "operator":  # it hands over to the other forms: only the handing over is new
@@ -54,6 +55,7 @@ def _changes(profile: Profile, form: str, small: bool) -> Iterator[dict[str, obj
     yield from _dtypes(profile, small)
     yield from _layouts(profile)
     yield from _splits(profile, form)
+    yield from _schedules(profile, form, backend)
     yield {"H": 4, "groups": (1, 4, 2), "T": 18}
     yield {"scale": 0.0}
     yield {"scale": 1.0}
@@ -63,7 +65,7 @@ def _changes(profile: Profile, form: str, small: bool) -> Iterator[dict[str, obj
     yield {"H": 3 if small else 7, "B": 1, "T": 18}
 
 
-def _telling(profile: Profile, form: str) -> Iterator[dict[str, object]]:
+def _telling(profile: Profile, form: str) -> Iterator[dict[str, Any]]:
     """One case of each kind that follows."""
     yield {"gate": "strong"}
     yield {"chunk_size": None, "scale": -0.5}
@@ -80,7 +82,7 @@ def _telling(profile: Profile, form: str) -> Iterator[dict[str, object]]:
     yield {"final": False}
 
 
-def _decays(profile: Profile, small: bool) -> Iterator[dict[str, object]]:
+def _decays(profile: Profile, small: bool) -> Iterator[dict[str, Any]]:
     if not profile.drivers:
         return
     for log_decay in (-1.4, -20.0, 0.0):
@@ -92,7 +94,7 @@ def _decays(profile: Profile, small: bool) -> Iterator[dict[str, object]]:
         yield {"gate": "reset_some", "chunk_size": 64}
 
 
-def _losses() -> Iterator[dict[str, object]]:
+def _losses() -> Iterator[dict[str, Any]]:
     for T in (1, 2, 33):
         yield {"T": T, "loss": "state", "gate": "weak"}
         yield {"T": T, "loss": "output", "gate": "weak"}
@@ -100,7 +102,7 @@ def _losses() -> Iterator[dict[str, object]]:
     yield {"initial": False, "T": 33}
 
 
-def _lengths(small: bool) -> Iterator[dict[str, object]]:
+def _lengths(small: bool) -> Iterator[dict[str, Any]]:
     for T in (0, 1, 15, 16, 17) if small else (0, 1, 15, 16, 17, 63, 64, 65, 129):
         yield {"T": T, "chunk_size": 16 if small else 64, "gate": "weak"}
     yield {"documents": (3, 0, 17, 1), "gate": "weak"}
@@ -108,14 +110,14 @@ def _lengths(small: bool) -> Iterator[dict[str, object]]:
     yield {"documents": (0, 16, 5), "initial": False, "loss": "state"}
 
 
-def _values(small: bool) -> Iterator[dict[str, object]]:
+def _values(small: bool) -> Iterator[dict[str, Any]]:
     for values in ("zero", "ones", "small", "low", "lowest", "large"):
         yield {"values": values, "T": 20}
     if not small:
         yield {"values": "one_hot", "K": 128, "V": 128, "B": 1, "H": 1, "T": 20}
 
 
-def _dtypes(profile: Profile, small: bool) -> Iterator[dict[str, object]]:
+def _dtypes(profile: Profile, small: bool) -> Iterator[dict[str, Any]]:
     names = (*profile.inputs, *profile.params, "initial_state")
     counting = {"values": "ones", "gate": "constant", "log_decay": 0.0, "B": 1, "H": 1, "K": 1, "V": 1, "frozen": names}
     for dtype in ("bfloat16", "float16"):
@@ -127,7 +129,7 @@ def _dtypes(profile: Profile, small: bool) -> Iterator[dict[str, object]]:
         yield {"dtype": "float64", "gate": "weak", "values": "low", "T": 20}
 
 
-def _layouts(profile: Profile) -> Iterator[dict[str, object]]:
+def _layouts(profile: Profile) -> Iterator[dict[str, Any]]:
     for layout in ("fused", "transposed", "every_second", "expanded"):
         yield {"layout": layout, "grad_layout": layout, "T": 20}
     names = (*profile.inputs, *profile.params, "initial_state")
@@ -136,6 +138,14 @@ def _layouts(profile: Profile) -> Iterator[dict[str, object]]:
         yield {"frozen": tuple(name for name in names if name != kept), "T": 20}
 
 
-def _splits(profile: Profile, form: str) -> Iterator[dict[str, object]]:
+def _splits(profile: Profile, form: str) -> Iterator[dict[str, Any]]:
     for n, then in enumerate(f for f in (*profile.forms, "naive") if f != "operator"):
         yield {"T": 34, "split": (1, 16, 17, 33)[n % 4], "then": then, "gate": "weak"}
+
+
+def _schedules(profile: Profile, form: str, backend: str) -> Iterator[dict[str, Any]]:
+    """Every cut of the kernels, whichever is chosen for sizes as small as these."""
+    if form == "chunk" and backend == "triton":
+        for schedule in getattr(profile.module, "SCHEDULES", ()):
+            yield {"schedule": schedule, "T": 37, "H": 2, "gate": "weak"}
+            yield {"schedule": schedule, "documents": (3, 0, 17), "gate": "weak"}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ from .interpreter import Interpreted
 from .profile import FORMS, Profile
 from .reference import References
 from .report import Report
+from .repro import script
 from .shrink import shrink
 from .strategies import TORCH, cases, runs
 
@@ -35,7 +38,8 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Options:
-    """How thoroughly to verify. `seconds` bounds the random cases of one backend, `small_seconds` each shrinking."""
+    """How thoroughly to verify. `seconds` bounds the random cases of one backend, `small_seconds` each shrinking;
+    no case starts after `until`, a time of the system's clock."""
 
     forms: tuple[str, ...] | None = None
     backends: tuple[str, ...] = ("torch", "triton")
@@ -45,6 +49,7 @@ class Options:
     seed: int = 0
     seconds: float = 120.0
     small_seconds: float = 15.0
+    until: float = math.inf
     fail_fast: bool = False
 
     def examples_of(self, backend: str) -> int:
@@ -75,6 +80,7 @@ def verify_module(
     directed: int | None = None,
     seconds: float = 120.0,
     small_seconds: float = 15.0,
+    budget: float | None = None,
     fail_fast: bool = False,
 ) -> Report:
     """Compare every form and backend of an emitted module with its `naive` in float64.
@@ -86,6 +92,7 @@ def verify_module(
     directed   at most so many directed cases of each form and backend, the most telling first (default: all)
     triton_examples  random cases of the kernels (default: a fifth of `examples`, because interpreting them is slow)
     seconds    bounds the random cases of one backend, small_seconds the shrinking of one failure
+    budget     seconds after which no further case starts; the report says what was not reached
     fail_fast  stop at the first failure and do not shrink it
 
     Triton's kernels run on a CUDA device when there is one, else in Triton's interpreter: in a process of its own,
@@ -104,6 +111,7 @@ def verify_module(
         seed=random.SystemRandom().randrange(2**31) if seed is None else seed,
         seconds=seconds,
         small_seconds=small_seconds,
+        until=math.inf if budget is None else time.time() + budget,
         fail_fast=fail_fast,
     )
     return _Run(profile, options, progress).everything()
@@ -153,11 +161,16 @@ class _Run:
         backend = pairs[0][1]
         device = "cuda" if backend == "triton" and torch.cuda.is_available() else "cpu"
         most = self.options.directed
-        plan = [case for form, _ in pairs for case in directed(self.profile, form, backend, device)[:most]]
+        each = [directed(self.profile, form, backend, device)[:most] for form, _ in pairs]
+        plan = [case for turn in zip_longest(*each) for case in turn if case is not None]  # no form waits for another
         self._expect(len(plan) + len(pairs) * self.options.examples_of(backend))
         broken: set[Pair] = set()
         for case in plan:
             if (case.form, backend) in broken:
+                self._advance(1, 0, "")
+                continue
+            if self._out_of_time():
+                self.report.skip(f"{case.form} on {backend}")
                 self._advance(1, 0, "")
                 continue
             outcome = self._check(case)
@@ -171,17 +184,20 @@ class _Run:
             self._random(whole, backend, device)
         for form, _ in pairs:
             ran = {(row.form, row.backend) for row in self.report.rows} | broken
-            if (form, backend) not in ran:
+            if (form, backend) not in ran and f"{form} on {backend}" not in self.report.unreached:
                 self.report.never_ran.append(f"{form} on {backend}")
 
     def _random(self, pairs: list[Pair], backend: str, device: str) -> None:
         """Hypothesis over cases; each runs in every form of `pairs`, up to the first failure."""
         failed: list[Outcome] = []
         deadline = time.monotonic() + self.options.seconds
+        tried = 0
 
         def fails(case: Case) -> bool:
-            if failed or time.monotonic() > deadline:
+            nonlocal tried
+            if failed or time.monotonic() > deadline or self._out_of_time():
                 return bool(failed)
+            tried += 1
             for form, _ in pairs:
                 if runs(case, form):
                     outcome = self._check(dataclasses.replace(case, form=form, device=device))
@@ -206,6 +222,12 @@ class _Run:
             )
         for outcome in failed:
             self._fail(outcome, "random")
+        if (
+            not failed
+            and tried < (wanted := self.options.examples_of(backend))
+            and (time.monotonic() > deadline or self._out_of_time())
+        ):
+            self.report.skip(f"random inputs on {backend}", (wanted - tried) * len(pairs))
 
     def _check(self, case: Case) -> Outcome:
         outcome = check(self.references, case)
@@ -215,14 +237,18 @@ class _Run:
 
     def _fail(self, outcome: Outcome, origin: str) -> None:
         if not self.options.fail_fast:
-            deadline = time.monotonic() + self.options.small_seconds
+            left = max(2.0, self.options.until - time.time())
+            deadline = time.monotonic() + min(self.options.small_seconds, left)
             small = shrink(
                 outcome.case,
                 lambda case: runs(case, case.form) and not check(self.references, case).ok,
                 lambda: time.monotonic() > deadline,
             )
             outcome = check(self.references, small)
-        self.report.fail(outcome, origin)
+        self.report.fail(outcome, origin, script(self.references, outcome))
+
+    def _out_of_time(self) -> bool:
+        return time.time() > self.options.until
 
     def _expect(self, runs_more: int) -> None:
         self._advance(0, runs_more, "")

@@ -155,9 +155,7 @@ TRITON_MUTANTS = (
     _triton("decay to a row leaves the row out", _KERNELS, r"prefix = log_decay \+ ", "prefix = "),
     _triton("denominator detached", _BACKWARD_KERNELS, r"(d_n = tl\.sum\()(.*?)(, 1\))", r"\g<1>0 * \2\3"),
     _triton("normaliser without decay", _KERNELS, r"z = z \* chunk_decay", "z = z"),
-    _triton(
-        "last row of a ragged chunk lost", "_chunk_forward", r"valid = time < length", "valid = time < length - 1"
-    ),
+    _triton("last row of a ragged chunk lost", "_chunk_forward", r"valid = time < length", "valid = time < length - 1"),
     _triton("documents read from the start of the batch", "_chunk_backward_key", "token = first [+] ", "token = "),
     _triton("every head has a key of its own", "_chunk_backward_key", "head // k_group", "head"),
     _triton("shared keys lie as far apart as others", "_chunk_backward_key", "H // k_group", "H"),

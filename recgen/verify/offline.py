@@ -13,41 +13,25 @@ With `keep_going` such a kernel is written down with its error instead, and what
 The process must have been started without TRITON_INTERPRET, which Triton reads when it is imported. Any Triton from
 3.3 on will do: `make compile-versions` tries one of each minor version.
 """
+
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Target:
-    """A GPU by its architecture. shared: bytes of shared memory one program may take. device: its number here."""
-    name: str
-    backend: str
-    arch: int | str
-    warp: int
-    shared: int
-    device: int
-
-
-TARGETS: Mapping[str, Target] = {
-    t.name: t for t in (
-        Target("sm_80", "cuda", 80, 32, 166912, 0),
-        Target("sm_90", "cuda", 90, 32, 232448, 1),
-        Target("sm_100", "cuda", 100, 32, 232448, 2),
-        Target("gfx942", "hip", "gfx942", 64, 65536, 3),
-    )
-}
+from recgen.tables import aligned
+from recgen.targets import TARGETS, Target
 
 
 @dataclass
 class Kernel:
     """One compiled variant, or one that failed with `error`. registers and spill (bytes per thread) are -1 where the
     target's tools do not tell; programs are those of all launches, grid is that of the last."""
+
     name: str
     hash: str
     warps: int
@@ -69,6 +53,7 @@ class Kernel:
 @dataclass
 class Compiled:
     """What was launched while the stand-in driver was active: one entry per compiled variant, in order."""
+
     target: Target
     kernels: dict[str, Kernel] = field(default_factory=dict)
 
@@ -80,10 +65,9 @@ class Compiled:
     def table(self) -> str:
         """Aligned text, one line per variant."""
         columns = ("launches", "warps", "stages", "shared", "registers", "spill")
-        rows = [("kernel", *columns)]
+        rows: list[tuple[str, ...]] = [("kernel", *columns)]
         rows += [(k.name, *(str(getattr(k, c)) for c in columns)) for k in self.kernels.values()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows)
+        return aligned(rows)
 
 
 @contextlib.contextmanager

@@ -126,7 +126,8 @@ class Profile:
     def sample(self, **sizes: Any) -> dict[str, Tensor]:
         """The module's own `sample_inputs`, given those of `sizes` that it takes; as many channels as values."""
         sizes = {"D": sizes["V"], **sizes} if "V" in sizes else sizes
-        return self.module.sample_inputs(**accepted(self.module.sample_inputs, sizes))
+        sample: dict[str, Tensor] = self.module.sample_inputs(**accepted(self.module.sample_inputs, sizes))
+        return sample
 
     def letters(self, B: int, T: int, H: int, K: int, V: int) -> dict[str, int]:
         """Size of every axis letter, those that the module derives from H, K and V included."""
@@ -154,14 +155,16 @@ class Profile:
             sample = self.sample(B=1, T=2, H=1, K=2, V=2, dtype=torch.float64)
             final = self._final({name: x.requires_grad_() for name, x in sample.items()}, None)
             self._levels[key] = tuple(x.requires_grad for x in final)
-        return self._levels[key]
+        smooth: tuple[bool, ...] = self._levels[key]
+        return smooth
 
     def scale(self, H: int, K: int, V: int) -> float | None:
         """The default scale by the spec's own words, read independently of the module; None if SPEC is not a spec."""
         key = ("scale", H, K, V)
         if key not in self._levels:
             self._levels[key] = _scale_of(self.module.SPEC, {"H": H, "K": K, "V": V})
-        return self._levels[key]
+        scale: float | None = self._levels[key]
+        return scale
 
     def log_decay(self, level: float) -> float:
         """Mean over the state of log(surviving share) after one token whose drivers all equal `level`; −inf if none."""
@@ -183,14 +186,16 @@ class Profile:
                 survived.append((one - zero).flatten())
             share = torch.cat(survived)
             self._levels[key] = float(share.log().mean()) if bool((share > 0).all()) else -math.inf
-        return self._levels[key]
+        found: float = self._levels[key]
+        return found
 
     def level(self, log_decay: float) -> float:
         """The driver value whose log-decay is nearest to `log_decay` (0 asks for a decay of exactly 1)."""
         key = ("level", log_decay)
         if key not in self._levels:
             self._levels[key] = self._search_level(log_decay)
-        return self._levels[key]
+        level: float = self._levels[key]
+        return level
 
     def _search_level(self, log_decay: float) -> float:
         def miss(level: float) -> float:

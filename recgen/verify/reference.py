@@ -38,7 +38,7 @@ class Changed(TorchDispatchMode):
     is picked."""
 
     def __init__(self, change: Callable[[Tensor], Tensor], dtype: torch.dtype, kept: Shapes) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's own
         self.change, self.dtype, self.kept = change, dtype, kept
 
     @classmethod

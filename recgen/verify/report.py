@@ -1,9 +1,8 @@
-"""What a verification found: one row per form, backend, dtype and kind of result, and every failure with a snippet."""
+"""What a verification found: one row per form, backend, dtype and result, and every failure with a script."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,45 +10,43 @@ from .case import Case
 from .check import Outcome
 from .errors import Measure
 from .run import kind
+from .verdicts import table
 
 Key = tuple[str, str, str, str]
 
 
 @dataclass
 class Row:
-    """The worst error of one kind of result (output, state, gradient) of one form, backend and dtype.
+    """The worst error of one result (output, a state, a gradient) of one form, backend and dtype.
 
-    error, allowed, name  of the measure furthest out of tolerance, among those that fail if any does, else among
-                          those held to the tolerance of the dtype
-    eager                 how many measures of ill-conditioned cases the eager reference had to judge"""
+    error, allowed  of the measure furthest out of tolerance, among those that fail if any does, else among those held
+                    to the tolerance of the dtype
+    eager           how many measures of ill-conditioned cases the eager reference had to judge"""
 
     form: str
     backend: str
     dtype: str
-    what: str
+    result: str
     measures: int = 0
     error: float = 0.0
     allowed: float = 0.0
-    name: str = ""
     ok: bool = True
     eager: int = 0
 
+    @property
+    def what(self) -> str:
+        """The kind of the result: output, state or gradient."""
+        return kind(self.result)
+
     def add(self, m: Measure) -> None:
         """Count one measure."""
+        first = not self.allowed
         self.measures += 1
         self.eager += m.eager
-        kept = Measure(self.name, self.error, self.allowed or math.inf)
-        worse = m.ratio > kept.ratio or not self.name
+        worse = first or m.ratio > Measure(self.result, self.error, self.allowed).ratio
         if (not m.ok and (self.ok or worse)) or (m.ok and self.ok and worse and not m.eager):
-            self.error, self.allowed, self.name = m.error, m.allowed, m.name
+            self.error, self.allowed = m.error, m.allowed
         self.ok = self.ok and m.ok
-
-    def cells(self) -> tuple[str, ...]:
-        """The row as text, one string per column of the table."""
-        errors = f"{self.error:.1e}", f"{self.allowed:.1e}"
-        fails = "" if self.ok else "FAILS"
-        counts = str(self.measures), str(self.eager)
-        return (self.form, self.backend, self.dtype, self.what, *counts, *errors, self.name, fails)
 
 
 @dataclass(frozen=True)
@@ -77,6 +74,7 @@ class Report:
     refusals: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     never_ran: list[str] = field(default_factory=list)
+    unreached: dict[str, int] = field(default_factory=dict)
     cases: int = 0
     seconds: float = 0.0
 
@@ -94,19 +92,22 @@ class Report:
             self.refusals[key] = self.refusals.get(key, 0) + 1
             return
         for m in outcome.measures:
-            self._row((case.form, case.backend, case.dtype, kind(m.name))).add(m)
+            self._row((case.form, case.backend, case.dtype, m.name)).add(m)
 
     def _row(self, key: Key) -> Row:
         for row in self.rows:
-            if (row.form, row.backend, row.dtype, row.what) == key:
+            if (row.form, row.backend, row.dtype, row.result) == key:
                 return row
         self.rows.append(Row(*key))
         return self.rows[-1]
 
-    def fail(self, outcome: Outcome, origin: str) -> None:
-        """Record a failed outcome as a failure with its snippet."""
-        case = outcome.case
-        self.failures.append(Failure(case, tuple(outcome.reasons()), case.snippet(self.path), origin))
+    def fail(self, outcome: Outcome, origin: str, script: str) -> None:
+        """Record a failed outcome, with a script that shows it."""
+        self.failures.append(Failure(outcome.case, tuple(outcome.reasons()), script, origin))
+
+    def skip(self, what: str, count: int = 1) -> None:
+        """Count runs that there was no time for."""
+        self.unreached[what] = self.unreached.get(what, 0) + count
 
     def merge(self, other: Report) -> None:
         """Take in the rows, failures and notes of a run over other backends."""
@@ -114,6 +115,7 @@ class Report:
         self.failures += other.failures
         self.refusals.update(other.refusals)
         self.never_ran += other.never_ran
+        self.unreached.update(other.unreached)
         self.notes += [note for note in other.notes if note not in self.notes]
         self.cases += other.cases
 
@@ -136,16 +138,19 @@ class Report:
 
     def render(self) -> str:
         """The table of worst errors, then notes, then the smallest failing input of each failure as a script."""
-        head = ("form", "backend", "dtype", "result", "measures", "by eager", "worst error", "allowed", "in", "")
-        rows = sorted(self.rows, key=lambda r: (r.backend, r.form, r.dtype, r.what))
-        lines = [head, *(row.cells() for row in rows)]
-        sizes = [max(len(line[n]) for line in lines) for n in range(len(head))]
-        text = ["  ".join(cell.ljust(size) for cell, size in zip(line, sizes, strict=True)).rstrip() for line in lines]
+        text = [table(self.rows, {(f.case.form, f.case.backend) for f in self.failures})]
         text += [f"note: {note}" for note in self.notes]
         text += [f"refused {count} times: {reason}" for reason, count in self.refusals.items()]
+        if self.unreached:
+            text.append("not reached: " + ", ".join(f"{what} ({count} runs)" for what, count in self.unreached.items()))
         for failure in self.failures:
             text += ["", f"FAILED ({failure.origin}) {failure}", "", failure.snippet.rstrip()]
         text += [f"FAILED {pair}: every case was refused" for pair in self.never_ran]
-        verdict = "verified" if self.ok else f"{len(self.failures) + len(self.never_ran)} failures"
-        text += ["", f"{self.name}: {verdict}, {self.cases} runs, seed {self.seed}, {self.seconds:.1f} s"]
+        text += ["", f"{self.name}: {self._verdict()}, {self.cases} runs, seed {self.seed}, {self.seconds:.1f} s"]
         return "\n".join(text)
+
+    def _verdict(self) -> str:
+        if not self.ok:
+            broken = len(self.failures) + len(self.never_ran)
+            return f"{broken} failure{'s' * (broken != 1)}" if broken else "nothing was run"
+        return "no failure in what was reached" if self.unreached else "verified"

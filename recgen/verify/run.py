@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -120,11 +120,10 @@ def _results(profile: Profile, case: Case, data: Data, o: Tensor, state: States 
     if case.loss in ("both", "state"):
         pairs += list(zip(state or (), data.state_cotangents, strict=False))
     pairs = [(x, cotangent.to(x.dtype)) for x, cotangent in pairs if x.requires_grad]
+    grads: Sequence[Tensor | None] = [None] * len(leaves)
     if leaves and pairs:
         outputs, cotangents = zip(*pairs, strict=True)
         grads = torch.autograd.grad(outputs, list(leaves.values()), cotangents, allow_unused=True)
-    else:
-        grads = [None] * len(leaves)
     for (name, leaf), grad in zip(leaves.items(), grads, strict=True):
         results[f"{GRADIENT} {name}"] = torch.zeros_like(leaf) if grad is None else grad.detach()
     return results

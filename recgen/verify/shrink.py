@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from .case import Case
 
-_PLAIN = {
+_PLAIN: dict[str, Any] = {
     "split": None,
     "layout": "contiguous",
     "grad_layout": "contiguous",
@@ -35,7 +36,8 @@ def simpler(case: Case) -> Iterator[Case]:
         if not (name in "TB" and case.documents is not None):
             for smaller in _smaller(getattr(case, name), 0 if name == "T" else 1):
                 split = min(case.split, smaller) if name == "T" and case.split is not None else case.split
-                yield dataclasses.replace(case, **{name: smaller, "split": split})
+                change: dict[str, Any] = {name: smaller, "split": split}
+                yield dataclasses.replace(case, **change)
     for name, value in _PLAIN.items():
         if getattr(case, name) != value:
             yield dataclasses.replace(case, **{name: value})

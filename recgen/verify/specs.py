@@ -11,19 +11,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from . import texts
 
 SpecDict = dict[str, Any]
+Choice = TypeVar("Choice")
 
 WIDTHS = {"head": "H", "key": "H K", "value": "H V", "key_value": "H K V", "channel": "D"}
 NAMES = ("g", "a", "b", "dt", "gamma", "S", "z", "N", "E", "I", "Q", "beta", "x", "C", "B", "w", "u", "D", "lam")
 UNUSED = "unused"
-WIDE = ("softmax(x)", "concat(exp(-x), x)", "concat(1, x)", "x / sqrt(sum(x ** 2) + 0.01)", "outer(x, x)",
-        "softmax(matmul(W, x))", "concat(softmax(matmul(W, x)), softmax(-matmul(W, x)))")
+WIDE = (
+    "softmax(x)",
+    "concat(exp(-x), x)",
+    "concat(1, x)",
+    "x / sqrt(sum(x ** 2) + 0.01)",
+    "outer(x, x)",
+    "softmax(matmul(W, x))",
+    "concat(softmax(matmul(W, x)), softmax(-matmul(W, x)))",
+)
 INITS = ("0", "1", "-1", "0.5", "normal(0, 1)", "uniform(-1, 1)", "loguniform(0.1, 1)")
 
 
@@ -45,7 +53,7 @@ class Drawing:
     def chance(self, one_in: int) -> bool:
         return self.draw(st.integers(1, one_in)) == one_in
 
-    def one(self, *choices: Any) -> Any:
+    def one(self, *choices: Choice) -> Choice:
         return self.draw(st.sampled_from(choices))
 
     def _name(self) -> str:
@@ -90,8 +98,11 @@ def _decay(d: Drawing) -> None:
     per = "channel" if d.vector else d.one("head", "head", "key", "key", "value", "key_value")
     if kind == "fixed":
         per = per if d.vector or d.chance(8) else "head"
-        logs = ("-0.1", "-0.01", "-2", "-1e-3") if d.vector else (
-            "log(1 - 2 ** (-5 - h))", "-0.05 * (h + 1)", "-1 / K", "-(2 ** (-8 * (h + 1) / H))", "0", "0.1")
+        logs = (
+            ("-0.1", "-0.01", "-2", "-1e-3")
+            if d.vector
+            else ("log(1 - 2 ** (-5 - h))", "-0.05 * (h + 1)", "-1 / K", "-(2 ** (-8 * (h + 1) / H))", "0", "0.1")
+        )
         decay = {"log": d.one(*logs)} if d.chance(2) else {"value": d.one("0.9", "1", "0.5", "1 - 1 / K", "1.5")}
         d.spec["decay"] = {"type": "fixed", "per": per, **decay}
         return
@@ -143,10 +154,29 @@ def _complex_role(d: Drawing, default: str) -> str:
     )
 
 
+def _role(d: Drawing, default: str, axes: str, shares: bool) -> str:
+    """A query, key or value. shares: it may be what the decay of its own channels takes away."""
+    choices: list[Callable[[], str]] = [
+        lambda: d.either(axes),
+        lambda: f"{default} * {d.draw(texts.real(d.input(axes), d.beside(axes)))}",
+        lambda: f"{default} * {d.draw(texts.positive(d.input('H')))}",
+        lambda: f"{default} + {d.draw(texts.real(d.input('H')))}",
+        lambda: f"{default} / (0.1 + {d.param(axes)}) ** 2",
+        lambda: d.draw(texts.real(d.input(axes), d.beside(axes))),
+    ]
+    if shares:
+        choices.append(lambda: f"{default} * (1 - exp(log_decay))" if d.turns else "1 - exp(log_decay)")
+    return d.one(*choices)()
+
+
 def _roles(d: Drawing) -> None:
     if d.vector:
         if d.chance(3):
-            d.spec["value"] = d.one(lambda: d.input("D"), lambda: f"v * {d.draw(texts.positive(d.input('D')))}")()
+            choices: list[Callable[[], str]] = [
+                lambda: d.input("D"),
+                lambda: f"v * {d.draw(texts.positive(d.input('D')))}",
+            ]
+            d.spec["value"] = d.one(*choices)()
         return
     per = d.spec.get("decay", {}).get("per")
     for role, default, axes in (("query", "q", "H K"), ("key", "k", "H K"), ("value", "v", "H V")):
@@ -155,16 +185,7 @@ def _roles(d: Drawing) -> None:
         if d.turns and role != "value" and not d.chance(4):
             d.spec[role] = _complex_role(d, default)
             continue
-        choices: list[Callable[[], str]] = [
-            lambda axes=axes: d.either(axes),
-            lambda default=default, axes=axes: f"{default} * {d.draw(texts.real(d.input(axes), d.beside(axes)))}",
-            lambda default=default: f"{default} * {d.draw(texts.positive(d.input('H')))}",
-            lambda axes=axes: d.draw(texts.real(d.input(axes), d.beside(axes))),
-        ]
-        if per == {"key": "key", "value": "value"}.get(role):
-            choices.append(lambda default=default: f"{default} * (1 - exp(log_decay))" if d.turns else
-                           "1 - exp(log_decay)")
-        d.spec[role] = d.one(*choices)()
+        d.spec[role] = _role(d, default, axes, shares=per == {"key": "key", "value": "value"}.get(role))
 
 
 def _features(d: Drawing) -> None:
@@ -179,16 +200,24 @@ def _features(d: Drawing) -> None:
         if named and d.chance(2):
             return named
         beside = [d.param(d.one("H", "K", "H K"))] if d.chance(3) else []
-        return d.draw(texts.moderate(["x", *beside])) if d.chance(3) else d.draw(
-            d.one(texts.positive, texts.real)("x", beside))
+        return (
+            d.draw(texts.moderate(["x", *beside]))
+            if d.chance(3)
+            else d.draw(d.one(texts.positive, texts.real)("x", beside))
+        )
 
     d.spec["feature_map"] = {"query": one(), "key": one()} if d.chance(4) else one()
 
 
 def _normalizer(d: Drawing) -> None:
     if d.chance(20 if d.turns else 3):
-        d.spec["normalizer"] = d.one("sum", {"kind": "sum", "eps": "1e-3"}, "max_abs", "abs_sum",
-                                     {"kind": d.one("max_abs", "abs_sum"), "floor": "0.2"})
+        d.spec["normalizer"] = d.one(
+            "sum",
+            {"kind": "sum", "eps": "1e-3"},
+            "max_abs",
+            "abs_sum",
+            {"kind": d.one("max_abs", "abs_sum"), "floor": "0.2"},
+        )
 
 
 def _weight(d: Drawing) -> None:
@@ -205,6 +234,8 @@ def _weight(d: Drawing) -> None:
     text = d.draw(texts.positive(d.either(axes), d.beside(axes)))
     if d.chance(6) and not d.vector:
         text = f"{text} * {d.draw(texts.positive(d.either('H K')))}"
+    if d.chance(8) and not d.vector:
+        text = f"{text} / {d.param('H K')} ** 2"
     d.spec["key_weight"] = text
 
 
@@ -251,7 +282,15 @@ def _rarely(d: Drawing) -> None:
 
 
 PARTS: Sequence[Callable[[Drawing], None]] = (
-    _decay, _roles, _features, _normalizer, _weight, _readout, _scale, _rarely)
+    _decay,
+    _roles,
+    _features,
+    _normalizer,
+    _weight,
+    _readout,
+    _scale,
+    _rarely,
+)
 
 
 @st.composite
@@ -268,7 +307,7 @@ def specs(draw: st.DrawFn, name: str = "drawn") -> SpecDict:
 def pruned(spec: SpecDict) -> SpecDict:
     """The spec without the inputs and parameters that nothing in it names."""
     used = _words({key: value for key, value in spec.items() if key not in ("name", "inputs", "params")}) | {UNUSED}
-    kept = {
+    kept: dict[str, Any] = {
         group: {name: what for name, what in spec[group].items() if name in used}
         for group in ("inputs", "params")
         if group in spec

@@ -1,4 +1,5 @@
 """The stand-in driver of `offline`: it answers what Triton's runtime asks of one, and loads and launches nothing."""
+
 from __future__ import annotations
 
 import contextlib
@@ -12,7 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .offline import Compiled, Kernel, Target
+from recgen.targets import Target
+
+from .offline import Compiled, Kernel
 
 loaded: dict[str, Kernel] = {}
 """Every kernel that this process has compiled, by its hash. Triton keeps them too: a later block launches them without
@@ -32,6 +35,7 @@ class StandIn:
 
     def get_current_target(self) -> Any:
         from triton.backends.compiler import GPUTarget
+
         target = self.compiled.target
         return GPUTarget(target.backend, target.arch, target.warp)
 
@@ -46,10 +50,12 @@ class StandIn:
 
     def get_active_torch_device(self) -> Any:
         import torch
+
         return torch.device("cpu")
 
     def get_device_interface(self) -> ModuleType:
         import torch
+
         return torch.cuda
 
     def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
@@ -60,16 +66,24 @@ class StandIn:
         return type_name
 
     def launcher_cls(self, src: Any, metadata: Any) -> Any:
-        loaded[metadata.hash] = Kernel(metadata.name, metadata.hash, metadata.num_warps, metadata.num_stages,
-                                       metadata.shared, files=_files(src.name, metadata.hash))
+        loaded[metadata.hash] = Kernel(
+            metadata.name,
+            metadata.hash,
+            metadata.num_warps,
+            metadata.num_stages,
+            metadata.shared,
+            files=_files(src.name, metadata.hash),
+        )
 
         def launch(grid_x: int, grid_y: int, grid_z: int, *_: Any) -> None:
             from triton.runtime import driver
+
             kernels = driver.active.compiled.kernels  # of the block that is open now
             kernel = kernels.setdefault(metadata.hash, replace(loaded[metadata.hash]))
             kernel.launches += 1
             kernel.programs += grid_x * grid_y * grid_z
             kernel.grid = (grid_x, grid_y, grid_z)
+
         return launch
 
 
@@ -80,8 +94,15 @@ class _Utilities:
 
     def get_device_properties(self, device: int) -> dict[str, int]:
         target = self.compiled.target
-        return {"max_shared_mem": target.shared, "multiprocessor_count": 132, "warpSize": target.warp,
-                "max_num_regs": 65536, "sm_clock_rate": 1_000_000, "mem_clock_rate": 1_000_000, "mem_bus_width": 4096}
+        return {
+            "max_shared_mem": target.shared,
+            "multiprocessor_count": 132,
+            "warpSize": target.warp,
+            "max_num_regs": 65536,
+            "sm_clock_rate": 1_000_000,
+            "mem_clock_rate": 1_000_000,
+            "mem_bus_width": 4096,
+        }
 
     def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[int, ...]:
         """module, function, registers, spills, and from Triton 3.4 on the most threads per program."""
@@ -99,6 +120,7 @@ class _Utilities:
 def triton_version() -> tuple[int, int]:
     """Major and minor version of the Triton that this process imports."""
     import triton
+
     major, minor, *_ = triton.__version__.split(".")
     return int(major), int(minor)
 
@@ -125,6 +147,7 @@ def linker(target: Target) -> Iterator[None]:
 def _files(name: str, hash: str) -> dict[str, Path]:
     """What Triton's compiler has written of a kernel: stage → file."""
     from triton.runtime.cache import get_cache_manager
+
     group = get_cache_manager(hash).get_group(f"{name[:150]}.json") or {}
     return {Path(path).suffix[1:]: Path(path) for path in group.values()}
 
@@ -132,6 +155,7 @@ def _files(name: str, hash: str) -> dict[str, Path]:
 def nvidia_tool(name: str) -> Path | None:
     """A program that comes with Triton, such as cuobjdump, or None where it does not."""
     import triton
+
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / name
     return tool if tool.exists() else None
 
@@ -159,8 +183,8 @@ def _packed_number(binary: bytes, key: bytes) -> int:
     at = binary.find(key)
     if at < 0:
         return -1
-    rest = binary[at + len(key):]
+    rest = binary[at + len(key) :]
     if rest[0] < 0x80:
         return rest[0]
     width = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}[rest[0]]
-    return int.from_bytes(rest[1:1 + width], "big")
+    return int.from_bytes(rest[1 : 1 + width], "big")

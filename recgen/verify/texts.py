@@ -14,16 +14,59 @@ Texts = st.SearchStrategy[str]
 
 NUMBERS = ("1", "2", "0.5", "0.1", "3", "1e-3", "1.5", "1 / 3")
 SMOOTH = ("tanh({})", "sigmoid({})", "sin({})", "cos({})", "1 / (1 + ({}) ** 2)", "exp(-(({}) ** 2))")
-ROUGH = ("relu({})", "elu({})", "silu({})", "softplus({})", "abs({})", "logsigmoid({})", "({}) ** 2", "-({})",
-         "sqrt(1 + ({}) ** 2)", "log1p(({}) ** 2)", "expm1(tanh({}))", "exp(tanh({}))")
-TWO = ("{} + {}", "{} - ({})", "({}) * ({})", "({}) / (2 + abs({}))", "min({}, {})", "max({}, {})",
-       "where({} > {}, 0.5, 0.25)", "mod({}, 2 + abs({}))")
-POSITIVE = ("exp(tanh({}))", "sigmoid({})", "softplus({})", "elu({}) + 1", "1 + ({}) ** 2", "abs({}) + 0.1",
-            "exp({} / 4)", "1 / (1 + abs({}))", "relu({}) + 0.5")
-DECAYS = ("logsigmoid({})", "-exp({})", "-softplus({})", "-(({}) ** 2)", "-abs({})", "-relu({})", "min({}, 0)",
-          "-log(1 + softplus({}))", "-0.1 * sigmoid({})", "-0.02 * sigmoid({})", "log(sigmoid({}))",
-          "-log1p(exp({}))", "-sqrt(softplus({}))", "where({} > 0, -0.5, -0.01)",
-          "expm1(-abs({}))", "logsigmoid(1 + {})")
+ROUGH = (
+    "relu({})",
+    "elu({})",
+    "silu({})",
+    "softplus({})",
+    "abs({})",
+    "logsigmoid({})",
+    "({}) ** 2",
+    "-({})",
+    "sqrt(1 + ({}) ** 2)",
+    "log1p(({}) ** 2)",
+    "expm1(tanh({}))",
+    "exp(tanh({}))",
+)
+TWO = (
+    "{} + {}",
+    "{} - ({})",
+    "({}) * ({})",
+    "({}) / (2 + abs({}))",
+    "min({}, {})",
+    "max({}, {})",
+    "where({} > {}, 0.5, 0.25)",
+    "mod({}, 2 + abs({}))",
+)
+POSITIVE = (
+    "exp(tanh({}))",
+    "sigmoid({})",
+    "softplus({})",
+    "elu({}) + 1",
+    "1 + ({}) ** 2",
+    "abs({}) + 0.1",
+    "exp({} / 4)",
+    "1 / (1 + abs({}))",
+    "relu({}) + 0.5",
+)
+DECAYS = (
+    "logsigmoid({})",
+    "-exp({})",
+    "-softplus({})",
+    "-(({}) ** 2)",
+    "-abs({})",
+    "-relu({})",
+    "min({}, 0)",
+    "-log(1 + softplus({}))",
+    "-0.1 * sigmoid({})",
+    "-0.02 * sigmoid({})",
+    "log(sigmoid({}))",
+    "-log1p(exp({}))",
+    "-sqrt(softplus({}))",
+    "where({} > 0, -0.5, -0.01)",
+    "expm1(-abs({}))",
+    "logsigmoid(1 + {})",
+)
 SHARES = ("sigmoid({})", "exp(-softplus({}))", "1 / (1 + exp({}))", "exp(-exp({}))", "0.9 + 0.1 * sigmoid({})")
 UNSAFE = ("exp({})", "log({})", "1 / ({})", "sqrt({})", "({}) ** 3", "({}) ** 0.5", "exp(exp({}))", "{} ** {}")
 
@@ -77,4 +120,3 @@ def real(name: str, others: Sequence[str] = ()) -> Texts:
 def anything(names: Sequence[str]) -> Texts:
     """What may well be refused, or have no value for some inputs."""
     return st.one_of(moderate(names), _filled(UNSAFE, leaves(names), leaves(names)), moderate([*names, "undeclared"]))
-

@@ -25,6 +25,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from recgen.python import command
+from recgen.targets import TARGETS
+
 PAIRS = [(rows, tile) for tile in (128, 64, 32, 16) for rows in (64, 32, 16)]  # rows of a chunk, tile of the state
 LARGEST = 128 * 128  # numbers in the tile of a state: a quarter of the registers
 Config = tuple[int, int, int, int]  # rows, tile, warps, stages
@@ -34,15 +37,16 @@ def survivors(path: Path, target: str, width: int) -> dict[str, list[Config]]:
     """The survivors of every kernel, found in processes of their own. Empty where some kernel has none."""
     fatal: list[str] = []
     while True:
-        command = [sys.executable, "-m", "recgen.verify.tiles", str(path), "--inside"]
-        command += ["--target", target, "--width", str(width)]
+        started = command("recgen.verify.tiles", str(path), "--inside")
+        started += ["--target", target, "--width", str(width)]
         environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
         done = subprocess.run(
-            [*command, *(f"--without={f}" for f in fatal)], capture_output=True, text=True, env=environment
+            [*started, *(f"--without={f}" for f in fatal)], capture_output=True, text=True, env=environment
         )
         lines = done.stdout.splitlines()
         if done.returncode == 0:
-            return json.loads(lines[-1])
+            found: dict[str, list[Config]] = json.loads(lines[-1])
+            return found
         tried = [line for line in lines if line.startswith("try ")]
         if not tried or tried[-1][4:] in fatal:
             raise RuntimeError(f"{path.name}, {target}, width {width}: {done.stderr[-500:]}")
@@ -57,52 +61,63 @@ class Search:
         self.module._load_triton()
         self.found: dict[str, list[Config]] = {}
         self.edges: set[str] = set()
+        self.writers: set[str] = set()  # of those with edges, what stores the states there
+        self.sparse = hasattr(self.module._Grid, "stretch")
         self.whole: set[str] = set()
         self.levels: set[str] = set()  # what loops over the pair tree's levels
         self.broken: set[str] = set()  # of those tried last, what does not compile
 
     def run(self) -> dict[str, list[Config]]:
         self._kernels()
-        for kernels in (self.edges, set(self.found) - self.edges):
-            for pair in self._order(kernels is self.edges):
-                self._try_all(pair, {k for k in kernels if not self.found[k]})
+        readers = self.edges - self.writers
+        others = self._order(False)
+        self._try_all(self._order(True), readers)
+        rows = self._rows(readers)  # to read states more often costs more than smaller tiles
+        self._try_all(sorted(others, key=lambda pair: pair[0] != rows), self.writers)
+        self._try_all(others, set(self.found) - self.edges)
+        self._same_rows()
         needed = [k for k in self.found if k not in self.whole]
-        linked = [self.found[k] for k in needed if k in self.edges]
-        if not all(self.found[k] for k in needed):
-            return {}
-        if linked:  # chunks of one length: the shortest that any of them needs
-            rows = min(fits[0][0] for fits in linked)
-            for kernel in self.edges:
-                if self.found[kernel] and self.found[kernel][0][0] != rows:
-                    self.found[kernel] = []
-            for pair in (p for p in self._order(True) if p[0] == rows):
-                self._try_all(pair, {k for k in self.edges if not self.found[k]})
-        return {k: fits for k, fits in self.found.items() if fits}
+        return {k: fits for k, fits in self.found.items() if fits} if all(self.found[k] for k in needed) else {}
 
-    def _order(self, edges: bool) -> list[tuple[int, int]]:
-        """What moves the fewest bytes first. More than one tile reads two tensors of the width again for each; at every
-        edge of a chunk, or every second one, the state is moved. Long chunks of the largest tile never fit."""
-        def states(rows: int) -> float:
+    def _same_rows(self) -> None:
+        """Chunks of one length where states and gradients are cut at their edges."""
+        rows = self._rows(self.edges)
+        for kernel in self.edges:
+            self.found[kernel] = [c for c in self.found[kernel] if c[0] == rows]
+        self._try_all([pair for pair in self._order(True) if pair[0] == rows], self.edges)
+
+    def _rows(self, kernels: set[str]) -> int:
+        """The shortest chunk that a kernel needs, a whole one aside: with shorter chunks it saves nothing."""
+        return min((self.found[k][0][0] for k in kernels - self.whole if self.found[k]), default=0)
+
+    def _order(self, reads: bool) -> list[tuple[int, int]]:
+        """What moves the fewest bytes first. More than one tile reads two tensors of the width again for each; a kernel
+        that reads states reads one per chunk, and has one stored for each, or for every second one and reads keys and
+        values of the others again. Long chunks of the largest tile never fit."""
+
+        def states(rows: int, tile: int) -> float:
             every = self.width / rows
-            return min(every, every / 2 + 1) if hasattr(self.module._Grid, "every") else every
+            again = (1 + self.width / tile) / 2
+            return every + (min(every, every / 2 + again) if self.sparse else every)
 
         def cost(pair: tuple[int, int]) -> float:
             rows, tile = pair
-            return 2 * (self.width / tile - 1) + (states(rows) if edges else 1 / rows)
+            return 2 * (self.width / tile - 1) + (states(rows, tile) if reads else 1 / rows)
 
         largest = min(self.width, LARGEST // self.width)
         pairs = [(r, t) for r, t in PAIRS if t <= largest and r in self.module.CHUNK_SIZES]
         return sorted((p for p in pairs if p[0] * p[1] * self.width < 64 * LARGEST), key=cost)
 
-    def _try_all(self, pair: tuple[int, int], kernels: set[str]) -> None:
-        """Try the warps and stages that go with rows and a tile; a whole kernel needs the whole state."""
-        rows, tile = pair
-        small, long = tile * self.width <= 64 * 64, rows * tile * self.width >= 32 * LARGEST
-        for warps, stages in ((8, 2), (8, 1), *([(4, 2)] if small else [])):
-            left = {k for k in kernels if not self.found[k] and (k not in self.whole or tile == self.width)}
-            left -= self.levels if long else set()  # levels hold too much more
-            if left:
-                self._try((rows, tile, warps, stages), left)
+    def _try_all(self, pairs: Iterable[tuple[int, int]], kernels: set[str]) -> None:
+        """Try rows and tiles, with the warps and stages that go with them, until something fits each of the kernels. A
+        whole kernel needs the whole state."""
+        for rows, tile in pairs:
+            small, long = tile * self.width <= 64 * 64, rows * tile * self.width >= 32 * LARGEST
+            for warps, stages in ((8, 2), (8, 1), *([(4, 2)] if small else [])):
+                left = {k for k in kernels if not self.found[k] and (k not in self.whole or tile == self.width)}
+                left -= self.levels if long else set()  # levels hold too much more
+                if left:
+                    self._try((rows, tile, warps, stages), left)
 
     def _kernels(self) -> None:
         """Find the kernels that tiles are chosen for, and which of them hand over states at the edges of chunks."""
@@ -110,22 +125,31 @@ class Search:
             self._call()
         for name, pointers in seen.items():
             self.found[name] = []
-            if any(p.endswith("_edges_ptr") for p in pointers):
+            edges = [p for p in pointers if p.endswith("_edges_ptr")]
+            if edges:
                 self.edges.add(name)
+            if any(f"_store({p}" in getattr(self.module, name).src for p in edges):
+                self.writers.add(name)
             if "LEVELS" in pointers:
                 self.levels.add(name)
 
     def _try(self, config: Config, kernels: set[str]) -> None:
+        kernels = {k for k in kernels if f"{k} {' '.join(map(str, config))}" not in self.without}
+        for name, spills in self.spills(config, kernels).items():
+            if not any(spills):
+                self.found[name].append(config)
+
+    def spills(self, config: Config, kernels: set[str]) -> dict[str, list[int]]:
+        """Bytes that every variant of each kernel spills that the schedules launch, without the kernels that fail."""
         from recgen.verify.offline import offline
 
-        kernels = {k for k in kernels if f"{k} {' '.join(map(str, config))}" not in self.without}
         with offline(self.target) as compiled, self._recorded(config, kernels):
             self._call()
-        spills = [(kernel.name, kernel.spill) for kernel in compiled.kernels.values()]
-        for name in kernels:  # in every variant that the schedules launch
-            own = [spill for other, spill in spills if other == name]
-            if own and not any(own) and name not in self.broken:
-                self.found[name].append(config)
+        found: dict[str, list[int]] = {}
+        for kernel in compiled.kernels.values():
+            if kernel.name in kernels - self.broken:
+                found.setdefault(kernel.name, []).append(kernel.spill)
+        return found
 
     def _call(self) -> None:
         """Forward and backward in every schedule, with whole kernels and without."""
@@ -188,6 +212,7 @@ def _axes(module: ModuleType) -> set[str]:
 
 def _load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
@@ -199,7 +224,8 @@ def search(name: str, targets: Iterable[str], widths: Iterable[int], folder: Pat
     import triton
 
     from recgen.algebra.derive import derive
-    from recgen.loader.modules import compile_source, resolve
+    from recgen.loader.modules import compile_source
+    from recgen.loader.source import resolve
     from recgen.plan.passes import plan
     from recgen.plan.tiles import kernels_digest
 
@@ -224,7 +250,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", metavar="NAME", help="operators of the catalogue")
-    parser.add_argument("--target", default="sm_80,sm_90,sm_100,gfx942", help="GPUs (default: %(default)s)")
+    parser.add_argument("--target", default=",".join(TARGETS), help="GPUs (default: %(default)s)")
     parser.add_argument("--width", default="64,128,256", help="widths of keys and values (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=resources.tiles_dir(), help="their folder (default: %(default)s)")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)

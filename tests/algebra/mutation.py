@@ -34,8 +34,10 @@ def mutants(program: Program) -> Iterator[Mutant]:
     for carry in program.carries:
         if carry.decay is not None:
             yield Mutant(f"carry {carry.name}: not decayed", carried(program, carry, decay=None))
-            yield Mutant(f"carry {carry.name}: decayed twice",
-                         carried(program, carry, decay=program.graph.mul(carry.decay, carry.decay)))
+            yield Mutant(
+                f"carry {carry.name}: decayed twice",
+                carried(program, carry, decay=program.graph.mul(carry.decay, carry.decay)),
+            )
     for name in program.outputs:
         rest = {n: out for n, out in program.outputs.items() if n != name}
         yield Mutant(f"output {name}: missing", replace(program, outputs=rest))

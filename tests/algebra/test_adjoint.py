@@ -55,8 +55,9 @@ def test_sums_between_rows_and_over_rectangles_are_each_others_transpose() -> No
 
 def test_level_sums_are_transposed_level_by_level() -> None:
     g = Graph()
-    earlier, later = (matrix(g.segment(rows(g, "t"), kind, "level")).reshape(LEVELS, SIZE, SIZE)
-                      for kind in ("earlier", "later"))
+    earlier, later = (
+        matrix(g.segment(rows(g, "t"), kind, "level")).reshape(LEVELS, SIZE, SIZE) for kind in ("earlier", "later")
+    )
     assert np.array_equal(earlier, later.transpose(0, 2, 1))
     assert [int(m.sum()) for m in earlier] == [0, 4, 12]
 
@@ -113,8 +114,15 @@ print([describe(n) for n in derived("linear_attention", "plain").nodes])
 
 
 def test_the_same_program_is_derived_whatever_the_order_of_sets() -> None:
-    runs = [subprocess.Popen([sys.executable, "-c", SCRIPT], env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
-                             stdout=subprocess.PIPE, text=True) for seed in "1458"]
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", SCRIPT],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in "1458"
+    ]
     texts = [run.communicate()[0] for run in runs]
     assert texts[0]
     assert len(set(texts)) == 1

@@ -1,4 +1,5 @@
 """`where` stands wherever an expression does: specs that choose are derived and proven, in every role."""
+
 from __future__ import annotations
 
 import mpmath

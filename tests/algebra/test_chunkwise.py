@@ -59,11 +59,15 @@ def test_an_empty_chunk_hands_on_what_it_was_given(name: str, factorisation: str
     assert all(np.all(x == found.starts[state][0]) for state, x in found.ends.items())
 
 
-
-
-@pytest.mark.parametrize(("name", "factorisation"), [
-    ("retnet", "plain"), ("learned_decay", "plain"), ("simple_gla", "plain"), ("gla", "tree"),
-])
+@pytest.mark.parametrize(
+    ("name", "factorisation"),
+    [
+        ("retnet", "plain"),
+        ("learned_decay", "plain"),
+        ("simple_gla", "plain"),
+        ("gla", "tree"),
+    ],
+)
 def test_no_exponent_is_positive(name: str, factorisation: str) -> None:
     domain = Floats()
     computed(name, factorisation, Cut(16, (16, 9)), domain)

@@ -14,9 +14,32 @@ from recgen.emit.torch_expr import TorchPrinter
 x, y, t = (Symbol(name, real=True) for name in "xyt")
 z = x + I * y
 EXPRESSIONS = [
-    z, -z, I * z, I, 3 * I * x, z + 2, z * (t + I * x), z**2, z**5, 1 / z, z**-3, t / (I * x), exp(z), exp(I * x),
-    exp(z) - 1, 1 - exp(z), 3 * exp(z * t) - 3, exp(I * y) - 1, 2**z, exp(z) / (1 + exp(z)), (exp(t * z) - 1) / z,
-    tanh(x) * z + I * sin(t), conjugate(z * exp(z)), exp(I * pi * x), z * conjugate(z), t * (x * exp(z) - x),
+    z,
+    -z,
+    I * z,
+    I,
+    3 * I * x,
+    z + 2,
+    z * (t + I * x),
+    z**2,
+    z**5,
+    1 / z,
+    z**-3,
+    t / (I * x),
+    exp(z),
+    exp(I * x),
+    exp(z) - 1,
+    1 - exp(z),
+    3 * exp(z * t) - 3,
+    exp(I * y) - 1,
+    2**z,
+    exp(z) / (1 + exp(z)),
+    (exp(t * z) - 1) / z,
+    tanh(x) * z + I * sin(t),
+    conjugate(z * exp(z)),
+    exp(I * pi * x),
+    z * conjugate(z),
+    t * (x * exp(z) - x),
 ]
 
 

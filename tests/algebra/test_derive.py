@@ -40,10 +40,16 @@ def test_declared_bounds_narrow_what_the_expression_can_reach() -> None:
     assert derive(spec, prove=False).factorisation == "plain"
 
 
-@pytest.mark.parametrize(("log", "chosen"), [
-    ("logsigmoid(g)", "tree"), ("logsigmoid(g) / 16", "tree"),
-    ("-sigmoid(g) / 4", "plain"), ("-sigmoid(g)", "tree"), ("max(logsigmoid(g), -0.25)", "plain"),
-])
+@pytest.mark.parametrize(
+    ("log", "chosen"),
+    [
+        ("logsigmoid(g)", "tree"),
+        ("logsigmoid(g) / 16", "tree"),
+        ("-sigmoid(g) / 4", "plain"),
+        ("-sigmoid(g)", "tree"),
+        ("max(logsigmoid(g), -0.25)", "plain"),
+    ],
+)
 def test_a_decay_per_key_is_factored_plainly_only_while_exponents_stay_small(log: str, chosen: str) -> None:
     assert derive(read_text(KEY_GATE % (log, "")), prove=False).factorisation == chosen
 
@@ -70,12 +76,25 @@ def test_what_is_not_lowered_yet_is_refused_before_anything_is_derived() -> None
         derive(read_text("name: x\nstate: vector\ncausal: false"))
 
 
-@pytest.mark.parametrize(("log", "per"), [
-    ("-softplus(g)", "head"), ("log(sigmoid(g) * 0.5 + 0.5)", "key"), ("-abs(g) / 8", "head"),
-    ("where(g > 0, -0.5 * g, 2 * g)", "key"),
-])
+@pytest.mark.parametrize(
+    ("log", "per"),
+    [
+        ("-softplus(g)", "head"),
+        ("log(sigmoid(g) * 0.5 + 0.5)", "key"),
+        ("-abs(g) / 8", "head"),
+        ("where(g > 0, -0.5 * g, 2 * g)", "key"),
+    ],
+)
 def test_gates_of_other_forms_are_proven_too(log: str, per: str) -> None:
     axes = {"head": "B T H", "key": "B T H K"}[per]
-    spec = read_text(f"name: x\ninputs: {{g: {axes}}}\nfeature_map: {{query: relu(x), key: exp(x) / (1 + exp(x))}}\n"
-                     f"decay: {{type: gated, per: {per}, log: '{log}'}}\nnormalizer: {{kind: sum, eps: 1e-3}}")
+    spec = read_text(
+        f"name: x\ninputs: {{g: {axes}}}\nfeature_map: {{query: relu(x), key: exp(x) / (1 + exp(x))}}\n"
+        f"decay: {{type: gated, per: {per}, log: '{log}'}}\nnormalizer: {{kind: sum, eps: 1e-3}}"
+    )
     assert derive(spec).proof.ok
+
+
+@pytest.mark.parametrize("features", ["(x + 1) ** 100", "exp(40 * x)"])
+def test_values_far_beyond_float32_are_proven_like_others(features: str) -> None:
+    proven = derive(read_text(f"name: x\nfeature_map: {features}\n")).proof
+    assert proven is not None and proven.statements

@@ -20,24 +20,35 @@ def atom(domain: Domain, value: str) -> object:
 
 
 @every_domain
-@pytest.mark.parametrize(("left", "right"), [
-    ((x + y) ** 3, x**3 + 3 * x**2 * y + 3 * x * y**2 + y**3),
-    ((x - y) * (x + y), x**2 - y**2),
-    (sympy.Mul(1 / y, x, y, evaluate=False), x),
-    ((x * y) ** -2 * x**3, x / y**2),
-    (sympy.Mul(sympy.exp(l), sympy.exp(2 * l), evaluate=False), sympy.exp(3 * l)),
-    (sympy.Mul(sympy.exp(-l), sympy.exp(l), evaluate=False), sympy.Integer(1)),
-    ((x + y) / (x + y) ** 2 * sympy.Rational(1, 3), 1 / (3 * x + 3 * y).factor()),
-])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((x + y) ** 3, x**3 + 3 * x**2 * y + 3 * x * y**2 + y**3),
+        ((x - y) * (x + y), x**2 - y**2),
+        (sympy.Mul(1 / y, x, y, evaluate=False), x),
+        ((x * y) ** -2 * x**3, x / y**2),
+        (sympy.Mul(sympy.exp(l), sympy.exp(2 * l), evaluate=False), sympy.exp(3 * l)),
+        (sympy.Mul(sympy.exp(-l), sympy.exp(l), evaluate=False), sympy.Integer(1)),
+        ((x + y) / (x + y) ** 2 * sympy.Rational(1, 3), 1 / (3 * x + 3 * y).factor()),
+    ],
+)
 def test_equal_expressions_are_equal(domain: Domain, left: sympy.Expr, right: sympy.Expr) -> None:
     at = {x: atom(domain, "0.25"), y: atom(domain, "1.5"), l: Sum({7: 1})}
     assert evaluate(left, at, domain) == evaluate(right, at, domain)
 
 
 @every_domain
-@pytest.mark.parametrize(("left", "right"), [
-    (x, y), (x * y, x), (x**2, x), (sympy.exp(l), sympy.exp(2 * l)), (sympy.exp(l), 1 + x), (x / y, y / x),
-])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (x, y),
+        (x * y, x),
+        (x**2, x),
+        (sympy.exp(l), sympy.exp(2 * l)),
+        (sympy.exp(l), 1 + x),
+        (x / y, y / x),
+    ],
+)
 def test_different_expressions_differ(domain: Domain, left: sympy.Expr, right: sympy.Expr) -> None:
     at = {x: atom(domain, "0.3"), y: atom(domain, "1.7"), l: Sum({7: 1})}
     assert evaluate(left, at, domain) != evaluate(right, at, domain)
@@ -86,3 +97,11 @@ def test_polynomials_print_with_the_labels_of_their_atoms() -> None:
     q, k = domain.atom(mpmath.mpf("0.3"), "q[0]"), domain.atom(mpmath.mpf("0.7"), "k[0]")
     assert domain.show(q * q * k + q * Fraction(1, 2) + -1) == "q[0]^2·k[0] + 1/2·q[0] + -1"
     assert domain.show(q * k * -1 + q * k) == "0"
+
+
+def test_large_values_are_known_by_as_many_digits_as_slopes_have() -> None:
+    with mpmath.workdps(200):
+        value = mpmath.mpf(7) ** 90 / 3
+        assert known(value) == known(value * (1 + mpmath.mpf(10) ** -80))
+        assert known(value) != known(value * (1 + mpmath.mpf(10) ** -60))
+        assert known(mpmath.mpf(10) ** 60) == 10**60 * UNIT

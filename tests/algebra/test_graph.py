@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 from recgen.algebra.graph import Graph
-from recgen.algebra.operations import Add, placeholder
+from recgen.algebra.operations import Add, Map, placeholder
 from recgen.algebra.program import Node, topological
 
 a, b = sympy.symbols("a b", real=True)
@@ -60,10 +60,10 @@ def test_a_map_binds_only_what_it_uses(g: Graph) -> None:
     assert g.map(sympy.Integer(3), {a: x}).level == "head"
 
 
-def test_a_product_of_nothing_is_left_out(g: Graph) -> None:
+def test_a_product_of_one_value_is_the_value_and_of_none_is_1(g: Graph) -> None:
     x = rows(g, "x", "t")
-    assert g.mul(None, None) is None
-    assert g.mul(None, x) is x
+    assert g.mul(x) is x
+    assert g.mul().op == Map(sympy.S.One)
 
 
 def test_columns_turned_back_are_the_rows_themselves(g: Graph) -> None:

@@ -1,4 +1,5 @@
 """However a feature map is nested, its widths find letters, and matrices keep the order in which they are stored."""
+
 from __future__ import annotations
 
 import pytest
@@ -20,10 +21,14 @@ MAPS = (
 
 
 def spec_of(feature_map: str):
-    params = MATRICES.splitlines()[0][len("params: {"):-1].split("}, ")
+    params = MATRICES.splitlines()[0][len("params: {") : -1].split("}, ")
     used = [p if p.endswith("}") else f"{p}}}" for p in params if f"({p[0]}," in feature_map]
-    return read_text(f"name: nested\nparams: {{{', '.join(used)}}}\nfeature_map: {feature_map}\n" if used
-                     else f"name: nested\nfeature_map: {feature_map}\n", "nested.yaml")
+    return read_text(
+        f"name: nested\nparams: {{{', '.join(used)}}}\nfeature_map: {feature_map}\n"
+        if used
+        else f"name: nested\nfeature_map: {feature_map}\n",
+        "nested.yaml",
+    )
 
 
 @pytest.mark.parametrize("feature_map", MAPS)
@@ -37,4 +42,4 @@ def test_a_map_of_too_many_functions_is_refused_at_its_place() -> None:
         nested = f"softmax({nested})"
     with pytest.raises(SpecError, match=r"nested.yaml:2:14: this feature map has 13 functions of the whole width"):
         spec_of(nested)
-    assert derive(spec_of(nested[len("softmax("):-1]), prove=False)
+    assert derive(spec_of(nested[len("softmax(") : -1]), prove=False)

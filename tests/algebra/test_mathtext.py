@@ -20,7 +20,7 @@ EXPECTED = {
         "prefix": "prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]",
         "y": "y[t,c] = Σ_i scores[t,i] value[i,c] + Σ_m query_decayed[t,m] S[m,c]",
         "d_log_decay": "d_ℓ[t] = Σ_{j<t} d_suffix[j] + d_total + d_prefix[t] + Σ_{j>t} d_prefix[j]"
-                       " + Σ_{j≥t>i} d_between[j,i]",
+        " + Σ_{j≥t>i} d_between[j,i]",
     },
     ("gla", "tree"): {
         "from_middle": "from_middle[s,t,m] = ℓ[t,m] + Σ_{j<t, j∈B_s(t)} ℓ[j,m]",

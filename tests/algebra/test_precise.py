@@ -13,8 +13,21 @@ from recgen.algebra.precise import point, slope, value
 x, y = sympy.symbols("x y", real=True)
 h = sympy.Symbol("h", integer=True, nonnegative=True)
 
-SMOOTH = [Sigmoid(x), LogSigmoid(x) / 16, Softplus(x * y), Silu(x), exp(-x) * y, log(1 + x**2), sqrt(1 + x**2), tanh(x),
-          sin(x) * cos(y), x**3 / 7, x / (y + 3), sympy.pi * x, log(1 - 2 ** (-5 - h)) * x]
+SMOOTH = [
+    Sigmoid(x),
+    LogSigmoid(x) / 16,
+    Softplus(x * y),
+    Silu(x),
+    exp(-x) * y,
+    log(1 + x**2),
+    sqrt(1 + x**2),
+    tanh(x),
+    sin(x) * cos(y),
+    x**3 / 7,
+    x / (y + 3),
+    sympy.pi * x,
+    log(1 - 2 ** (-5 - h)) * x,
+]
 PIECES = [Relu(x), Elu(x), Abs(x - 2), Max(x, y, 1), Min(x, 0), Mod(x, 3), Piecewise((x**2, x > 0), (-x, True))]
 
 
@@ -40,3 +53,28 @@ def test_the_slope_by_what_is_not_there_is_zero() -> None:
 def test_an_unknown_function_is_refused() -> None:
     with pytest.raises(NotImplementedError, match="besselj"):
         value(sympy.besselj(0, x), point({x}, 1.0, 0))
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        (exp(exp(exp(exp(x)))), mpmath.inf),
+        (-exp(exp(exp(exp(x)))), -mpmath.inf),
+        (exp(-exp(exp(exp(exp(x))))), 0),
+        (Sigmoid(exp(exp(exp(exp(x))))), 1),
+        (tanh(-exp(exp(exp(exp(x))))), -1),
+    ],
+    ids=str,
+)
+def test_a_tower_of_exponentials_ends_in_infinity_soon(expr: sympy.Expr, expected: float) -> None:
+    assert value(expr, {x: mpmath.mpf(40)}) == expected
+
+
+def test_a_part_that_occurs_often_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[mpmath.mpf] = []
+    monkeypatch.setattr(Softplus, "value", staticmethod(lambda z: calls.append(z) or z))
+    deep = x
+    for _ in range(10):
+        deep = Softplus(deep) * Softplus(Softplus(deep))
+    value(deep, {x: mpmath.mpf(1)})
+    assert len(calls) == 20

@@ -151,8 +151,9 @@ def with_quantity(rec: Recurrence, name: str, change: Callable[[sympy.Expr], sym
 BROKEN: dict[str, Callable[[Recurrence], Recurrence]] = {
     "the normalizer does not decay": lambda rec: with_state(rec, "z", lambda r: replace(r, update=z + key)),
     "the state does not decay": lambda rec: with_state(rec, "S", lambda r: replace(r, update=S + key * value)),
-    "the query is written":
-        lambda rec: with_state(rec, "S", lambda r: replace(r, update=sympy.exp(decay) * S + query * value)),
+    "the query is written": lambda rec: with_state(
+        rec, "S", lambda r: replace(r, update=sympy.exp(decay) * S + query * value)
+    ),
     "the key is read": lambda rec: with_state(rec, "S", lambda r: replace(r, read=key * S)),
     "the output is normalized by a square": lambda rec: replace(rec, output=rec.output.xreplace({n: n**2})),
     "eps is added twice": lambda rec: replace(rec, output=rec.output.xreplace({n: n + sympy.Rational("1e-6")})),
@@ -222,8 +223,9 @@ def test_a_gradient_that_misses_the_decay_of_the_initial_state_is_not_proven(mon
 @pytest.mark.parametrize("factor", [2, -1, sympy.Rational(1, 2)])
 def test_a_wrong_derivative_is_not_proven(monkeypatch: pytest.MonkeyPatch, factor: sympy.Expr) -> None:
     right = adjoints.derivative
-    wrong_adjoint(monkeypatch, "gla", "tree", "derivative",
-                  lambda e, x: (factor if e.has(sympy.exp) else 1) * right(e, x))
+    wrong_adjoint(
+        monkeypatch, "gla", "tree", "derivative", lambda e, x: (factor if e.has(sympy.exp) else 1) * right(e, x)
+    )
 
 
 @pytest.mark.parametrize("name", ["gla", "learned_decay", "linear_attention"])
@@ -237,8 +239,11 @@ def test_a_wrong_slope_of_a_gate_or_feature_map_is_not_proven(monkeypatch: pytes
 
 def swapped_transpose(program: Program) -> Program:
     """The adjoint, with sums over later rows where sums over earlier ones belong."""
-    changes = {n: with_op(Segment({"earlier": "later", "later": "earlier"}[n.op.kind], n.op.block))
-               for n in program.nodes() if isinstance(n.op, Segment)}
+    changes = {
+        n: with_op(Segment({"earlier": "later", "later": "earlier"}[n.op.kind], n.op.block))
+        for n in program.nodes()
+        if isinstance(n.op, Segment)
+    }
     return rebuilt(program, changes)
 
 
@@ -284,5 +289,18 @@ def test_the_message_says_which_output_differs_where_and_at_which_cut() -> None:
 
 def test_there_are_mutants_of_every_kind() -> None:
     words = {m.what.split(": ")[1].split(" ")[0] for case in CASES for m in mutants(derived(*case).program)}
-    assert words >= {"doubled", "negated", "dropped", "earlier", "includes", "one", "through", "removed", "term",
-                     "becomes", "not", "decayed", "missing"}
+    assert words >= {
+        "doubled",
+        "negated",
+        "dropped",
+        "earlier",
+        "includes",
+        "one",
+        "through",
+        "removed",
+        "term",
+        "becomes",
+        "not",
+        "decayed",
+        "missing",
+    }

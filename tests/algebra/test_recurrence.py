@@ -18,10 +18,16 @@ def rule(update: sympy.Expr, read: sympy.Expr = query * S) -> StateRule:
     return StateRule(S, "mv", update, "y", read)
 
 
-@pytest.mark.parametrize(("name", "structure", "axes"), [
-    ("linear_attention", "", None), ("retnet", "", ""), ("learned_decay", "", ""), ("simple_gla", "", ""),
-    ("gla", "m", "m"),
-])
+@pytest.mark.parametrize(
+    ("name", "structure", "axes"),
+    [
+        ("linear_attention", "", None),
+        ("retnet", "", ""),
+        ("learned_decay", "", ""),
+        ("simple_gla", "", ""),
+        ("gla", "m", "m"),
+    ],
+)
 def test_the_decay_varies_along_the_axes_its_spec_says(name: str, structure: str, axes: str | None) -> None:
     rec = derived(name, "plain").rec
     assert rec.structure == structure
@@ -71,16 +77,23 @@ def test_what_is_not_lowered_yet_is_said_once_and_in_full() -> None:
     with pytest.raises(NotLowered) as caught:
         recurrence(read_text(text, filename="x.yaml"))
     assert [p.text for p in caught.value.problems] == [
-        "causal: false with a vector state", "causal: false with a weight given by its logarithm"]
+        "causal: false with a vector state",
+        "causal: false with a weight given by its logarithm",
+    ]
     assert "x.yaml:" in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "gap"), [
-    ("state: vector", "a vector state"),
-    ("inputs: {g: B T H K V}\nkey_weight: sigmoid(g)", "a weight that varies along keys and values at once"),
-    ("params: {a: {axes: H K, init: 1}}\nquery: a\nkey: a",
-     "without an input of the key's and one of the value's width"),
-])
+@pytest.mark.parametrize(
+    ("text", "gap"),
+    [
+        ("state: vector", "a vector state"),
+        ("inputs: {g: B T H K V}\nkey_weight: sigmoid(g)", "a weight that varies along keys and values at once"),
+        (
+            "params: {a: {axes: H K, init: 1}}\nquery: a\nkey: a",
+            "without an input of the key's and one of the value's width",
+        ),
+    ],
+)
 def test_what_has_no_total_yet_is_refused_with_a_place(text: str, gap: str) -> None:
     with pytest.raises(NotLowered) as caught:
         recurrence(read_text(f"name: x\ncausal: false\n{text}\n", filename="x.yaml"))

@@ -61,11 +61,14 @@ def test_the_program_of_a_token_and_its_adjoint_are_proven(text: str) -> None:
     assert not {"t", "i", "s"} & {a for n in found.program.nodes() if n.level == "chunk" for a in n.axes}
 
 
-@pytest.mark.parametrize("text", [
-    "inputs: {g: B T H K, r: B T H V}\ndecay: {type: gated, per: key_value, log: logsigmoid(g) + logsigmoid(r)}",
-    "inputs: {g: B T H K}\ndecay: {type: gated, per: key, log: logsigmoid(g)}",
-    "key_weight: sigmoid(1 + k)",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "inputs: {g: B T H K, r: B T H V}\ndecay: {type: gated, per: key_value, log: logsigmoid(g) + logsigmoid(r)}",
+        "inputs: {g: B T H K}\ndecay: {type: gated, per: key, log: logsigmoid(g)}",
+        "key_weight: sigmoid(1 + k)",
+    ],
+)
 def test_what_has_matrix_products_is_not_scanned(text: str) -> None:
     assert not recurrence_of(text).scans
 
@@ -103,12 +106,15 @@ def test_a_program_of_one_token_has_no_value_for_two() -> None:
         run(token_program(rec), draw, Residues(), Cut(2, (2,)), {"S": np.full((1, 1), 1, dtype=object)})
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (lambda g, c: replace(c, decay=None), "differs"),
-    (lambda g, c: replace(c, write=g.neg(c.write)), "differs"),
-    (lambda g, c: replace(c, decay=g.mul(c.decay, c.decay)), "differs"),
-    (lambda g, c: replace(c, write=g.add(c.write, c.start)), "differs"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda g, c: replace(c, decay=None), "differs"),
+        (lambda g, c: replace(c, write=g.neg(c.write)), "differs"),
+        (lambda g, c: replace(c, decay=g.mul(c.decay, c.decay)), "differs"),
+        (lambda g, c: replace(c, write=g.add(c.write, c.start)), "differs"),
+    ],
+)
 def test_a_broken_step_is_not_proven(change, message: str) -> None:
     rec = recurrence_of(FULL)
     program = token_program(rec)

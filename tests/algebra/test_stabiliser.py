@@ -48,8 +48,12 @@ def test_a_weight_per_head_needs_one_maximum_per_head() -> None:
     rec = stated(STATEMENTS["head"])
     i, f = real("i"), real("f")
     assert rec.tracks == {"shift": "", "maximum": ""}
-    assert rec.quantities["log_decay"].expr - SHIFT == recurrence(read_text(
-        "name: x\ninputs: {f: B T H}\ndecay: {type: gated, log: logsigmoid(f)}")).quantities["log_decay"].expr
+    assert (
+        rec.quantities["log_decay"].expr - SHIFT
+        == recurrence(read_text("name: x\ninputs: {f: B T H}\ndecay: {type: gated, log: logsigmoid(f)}"))
+        .quantities["log_decay"]
+        .expr
+    )
     assert rec.quantities["key"].expr == sympy.exp(Relative(i, MAXIMUM)) * real("k")
     assert rec.quantities["log_unit"].expr == sympy.Max(-MAXIMUM, SMALLEST_UNIT)
     assert rec.stabiliser.log_weight == i and f in rec.stabiliser.log_decay.free_symbols

@@ -1,4 +1,5 @@
 """Feature maps over the whole width: how wide they are, what they are worth, and that their proof can fail."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -40,18 +41,33 @@ def spec_of(name: str):
     return read_text(f"name: wide\n{params}feature_map: {MAPS[name]}\nnormalizer: sum")
 
 
-@pytest.mark.parametrize(("expr", "wide"), [
-    (X, K), (Softmax(X), K), (Total(X), None), (X / Total(X), K), (Matmul(W, X), M), (Outer(X, X), K**2),
-    (sympy.exp(Matmul(W, X)) * Total(X), M),
-])
+@pytest.mark.parametrize(
+    ("expr", "wide"),
+    [
+        (X, K),
+        (Softmax(X), K),
+        (Total(X), None),
+        (X / Total(X), K),
+        (Matmul(W, X), M),
+        (Outer(X, X), K**2),
+        (sympy.exp(Matmul(W, X)) * Total(X), M),
+    ],
+)
 def test_width(expr: sympy.Expr, wide: sympy.Expr | None) -> None:
     assert width(expr, WIDTHS) == wide
 
 
-@pytest.mark.parametrize(("text", "reason"), [
-    ("matmul(W, x) + x", "meet"), ("matmul(x, x)", "takes a matrix"), ("sum(sum(x))", "needs features"),
-    ("sum(x)", "one number"), ("sum(W * x) * x", "only matmul"), ("matmul(W, concat(1, x))", "has K + 1 features"),
-])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("matmul(W, x) + x", "meet"),
+        ("matmul(x, x)", "takes a matrix"),
+        ("sum(sum(x))", "needs features"),
+        ("sum(x)", "one number"),
+        ("sum(W * x) * x", "only matmul"),
+        ("matmul(W, concat(1, x))", "has K + 1 features"),
+    ],
+)
 def test_widths_that_do_not_fit_are_refused_where_they_stand(text: str, reason: str) -> None:
     with pytest.raises(SpecError) as caught:
         read_text(f"name: wide\nparams: {{W: {{axes: M K, init: 0}}}}\nfeature_map: {text}")
@@ -81,8 +97,9 @@ def test_a_slice_takes_the_place_that_its_part_has() -> None:
     assert Flatten(("k", "e"), (K, K), "f").source == ("k", "e")
 
 
-@pytest.mark.parametrize(("axes", "summed", "out"), [("M K", 1, M), ("K M", 0, M), ("K V", 0, SIZES["V"]),
-                                                     ("K K", 0, K)])
+@pytest.mark.parametrize(
+    ("axes", "summed", "out"), [("M K", 1, M), ("K M", 0, M), ("K V", 0, SIZES["V"]), ("K K", 0, K)]
+)
 def test_a_matrix_is_summed_over_the_axis_that_is_as_wide_as_its_argument(axes: str, summed: int, out) -> None:
     sizes = tuple(SIZES[a] for a in axes.split())
     assert matrix_axes(Matmul(W, X), {X: (K,), W: sizes}) == (summed, out)

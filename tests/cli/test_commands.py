@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import errno
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from typer.core import TyperGroup
 from typer.testing import Result
 
 from recgen.spec import Spec
@@ -25,8 +27,9 @@ def test_check_says_what_was_understood(recgen_command: Command) -> None:
     assert "linear_attention: no decay" in result.stdout
 
 
-@pytest.mark.parametrize("stage", ["read", "derive", "plan"])
-@pytest.mark.parametrize("latex", [False, True])
+@pytest.mark.parametrize(
+    ("stage", "latex"), [("read", False), ("derive", False), ("plan", False), ("read", True), ("derive", True)]
+)
 def test_explain_prints_the_stage(
     stage: str, latex: bool, recgen_command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -42,10 +45,17 @@ class Report:
     def render(self) -> str:
         return "the report"
 
+    def as_dict(self) -> dict[str, float]:
+        return {"worst": float("nan")}
+
+    @property
+    def failures(self) -> list[SimpleNamespace]:
+        return [] if self.ok else [SimpleNamespace(snippet="print(1)\n"), SimpleNamespace(snippet="print(2)\n")]
+
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
 def test_verify_fails_when_a_report_does(
-    ok: bool, code: int, recgen_command: Command, monkeypatch: pytest.MonkeyPatch
+    ok: bool, code: int, recgen_command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[Any] = []
 
@@ -57,17 +67,20 @@ def test_verify_fails_when_a_report_does(
     monkeypatch.setattr("recgen.verify.verify_spec", verify_spec)
     monkeypatch.setattr("recgen.loader.load", lambda spec: SimpleNamespace(chunk=1, step=1))
     result = recgen_command(
-        "verify", "gla", "retnet", "--form", "chunk", "--form", "step", "--examples", "3", "--seed", "7"
+        *("verify", "gla", "retnet", "--form", "chunk", "--form", "step", "--examples", "3", "--seed", "7"),
+        *("--budget", "9", "--json", tmp_path / "new" / "report.json", "--repro", tmp_path / "fails.py"),
     )
     assert result.exit_code == code
     assert "the report" in result.stdout
-    options = {"forms": ["chunk", "step"], "examples": 3, "seed": 7}
+    options = {"forms": ["chunk", "step"], "examples": 3, "seed": 7, "budget": 9.0}
     assert asked == [("gla", options), ("retnet", options)]
+    written = json.loads((tmp_path / "new" / "report.json").read_text())
+    assert written == {"ok": ok, "reports": [{"worst": None}, {"worst": None}]}
+    scripts = {path.name: path.read_text() for path in tmp_path.glob("fails*.py")}
+    assert scripts == ({} if ok else {"fails.py": "print(1)\n", "fails-2.py": "print(2)\n"})
 
 
-def test_a_form_that_the_operator_does_not_have(
-    recgen_command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_form_that_the_operator_does_not_have(recgen_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recgen.loader.load", lambda spec: SimpleNamespace(parallel=1))
     result = recgen_command("verify", "gla", "--form", "parallel", "--form", "step")
     assert result.exit_code == 2
@@ -80,14 +93,36 @@ def test_bench_hands_on_what_to_measure(
 ) -> None:
     asked: list[Any] = []
 
-    def measure(names: list[str], out: Path | None, quick: bool) -> SimpleNamespace:
-        asked.append((names, out, quick))
+    def measure(specs: list[Spec], out: Path | None, quick: bool, **options: Any) -> SimpleNamespace:
+        asked.append(([spec.name for spec in specs], out, quick, options))
         return SimpleNamespace(ok=ok)
 
     monkeypatch.setattr("recgen.bench.run", measure)
-    assert recgen_command("bench", "gla", "retnet", "--quick", "-o", tmp_path / "times").exit_code == code
+    plot, html = tmp_path / "a.png", tmp_path / "a.html"
+    drawn = ("--plot", plot, "--html", html)
+    assert recgen_command("bench", "gla", "retnet", "--quick", "-o", tmp_path / "times", *drawn).exit_code == code
     assert recgen_command("bench").exit_code == code
-    assert asked == [(["gla", "retnet"], tmp_path / "times", True), ([], None, False)]
+    assert asked == [
+        (["gla", "retnet"], tmp_path / "times", True, {"device": "cpu", "plot": plot, "html": html}),
+        ([], None, False, {"device": "cpu", "plot": None, "html": None}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("glaa",), "did you mean gla?"),
+        (("gla", "--plot", "curves.svg"), "not a .png file"),
+        (("gla", "--device", "cuda"), "torch sees no GPU"),
+    ],
+)
+def test_bench_refuses_before_it_measures(
+    arguments: tuple[str, ...], said: str, recgen_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    result = recgen_command("bench", *arguments)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.replace("│", " ").split())
 
 
 def test_demo_says_where_the_report_is(
@@ -99,20 +134,19 @@ def test_demo_says_where_the_report_is(
     assert str(tmp_path / "demo.html") in result.stdout
 
 
-def test_demo_names_what_is_not_installed(
-    recgen_command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in sys.modules if name.startswith("recgen.demo")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("recgen.demo", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = recgen_command("demo")
-    assert result.exit_code == 2
-    assert "matplotlib" in result.stderr
-    assert "recgen[demo]" in result.stderr
-
-
 def test_families_lists_the_built_in_ones(recgen_command: Command) -> None:
     result = recgen_command("families")
     assert result.exit_code == 0
     assert "scalar_gate" in result.stdout
+
+
+def test_a_system_error_that_is_about_no_file_is_said_alone(
+    recgen_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(TyperGroup, "invoke", full)
+    result = recgen_command("families")
+    assert result.exit_code == 2
+    assert result.stderr.strip() == "[Errno 28] No space left on device"

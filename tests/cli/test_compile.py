@@ -34,13 +34,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
 
 def test_what_is_asked_for(recgen_command: Command, asked: list[Request], tmp_path: Path) -> None:
     options = ("--target", "sm_90, gfx942", "--width", "64,128", "--dtype", "float16", "--schedule", "fused")
-    result = recgen_command("compile", "gla", *options, "--save", tmp_path / "code", "--json", tmp_path / "x.json")
+    file = tmp_path / "new" / "x.json"
+    result = recgen_command("compile", "gla", *options, "--save", tmp_path / "code", "--json", file)
     assert result.exit_code == 0, result.stderr
     (request,) = asked
     assert (request.name, request.targets, request.widths) == ("gla", ("sm_90", "gfx942"), (64, 128))
     assert (request.dtype, request.schedules, request.save) == ("float16", ("fused",), tmp_path / "code")
     assert Path(request.path).is_file()
-    assert json.loads((tmp_path / "x.json").read_text())["ok"] is True
+    assert json.loads(file.read_text())["ok"] is True and f"wrote {file}" in result.stdout
 
 
 def test_all_targets_and_schedules_by_default(recgen_command: Command, asked: list[Request]) -> None:
@@ -64,8 +65,7 @@ def test_all_targets_and_schedules_by_default(recgen_command: Command, asked: li
         (("hgrn", "--width", "5000"), "for hgrn it is a whole number from 1 to 4096"),
         (("gla", "--schedule", "fast"), "gla has no schedule 'fast'; it has"),
         (("gla", "--dtype", "int8"), "int8"),
-        (("glaa",), "did you mean 'gla'"),
-        (("gla", "--json", "/no/such/folder/x.json"), "there is no folder /no/such/folder"),
+        (("glaa",), "did you mean gla?"),
     ],
 )
 def test_bad_input(arguments: tuple[str, ...], said: str, recgen_command: Command, asked: list[Request]) -> None:

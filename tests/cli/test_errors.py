@@ -34,11 +34,12 @@ def test_errors_of_several_specs_come_at_once(recgen_command: Command, write_spe
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("check", "retnett"), "did you mean 'retnet'"),
+        (("check", "retnett"), "did you mean retnet?"),
         (("check", "nowhere.yaml"), "nowhere.yaml"),
         (("check", "."), "folder"),
         (("check",), "Missing argument"),
-        (("chek", "retnet"), "No such command"),
+        (("chek", "retnet"), "No such command 'chek'. Did you mean 'check'?"),
+        (("frobnicate",), "No such command 'frobnicate'.  "),
         (("generate", "retnet"), "--out"),
         (("explain", "retnet", "--stage", "emit"), "emit"),
         (("verify", "retnet", "--examples", "0"), "examples"),
@@ -64,10 +65,10 @@ def test_a_folder_that_cannot_be_written(
 def test_a_failed_proof_is_a_failed_check(
     recgen_command: Command, write_spec: WriteSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuted(spec: object) -> str:
+    def refuted(*_: object, **options: bool) -> dict[str, str]:
         raise ProofError("dS differs at T=3, cut 1+2")
 
-    monkeypatch.setattr("recgen.compiler.compile_spec", refuted)
+    monkeypatch.setattr("recgen.compiler.compile_files", refuted)
     result = recgen_command("generate", write_spec("a"), "-o", tmp_path)
     assert result.exit_code == 1
     assert "dS differs at T=3, cut 1+2" in result.stderr
@@ -77,9 +78,9 @@ def test_a_failed_proof_is_a_failed_check(
 def test_a_mistake_of_recgen_itself_is_not_hidden(
     recgen_command: Command, write_spec: WriteSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(spec: object) -> str:
+    def broken(*_: object, **options: bool) -> dict[str, str]:
         raise KeyError("a bug")
 
-    monkeypatch.setattr("recgen.compiler.compile_spec", broken)
+    monkeypatch.setattr("recgen.compiler.compile_files", broken)
     with pytest.raises(KeyError, match="a bug"):
         recgen_command("generate", write_spec("a"), "-o", tmp_path)

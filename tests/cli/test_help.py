@@ -10,9 +10,9 @@ import typer
 from typer.testing import Result
 
 import recgen
-from recgen.cli import app, bench, check, compile, demo, explain, families, generate, gpu, verify
+from recgen.cli import app
+from recgen.cli.app import COMMANDS
 
-COMMANDS = [generate, check, explain, verify, compile, bench, gpu, demo, families]
 Command = Callable[..., Result]
 
 

@@ -11,7 +11,7 @@ import pytest
 from recgen.cost.compile import Result, compiler
 from recgen.cost.jobs import Job
 from recgen.cost.process import Worker
-from recgen.verify.offline import TARGETS
+from recgen.targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = str(Path(__file__).with_name("faulty.py"))
@@ -95,7 +95,8 @@ def test_where_the_products_of_an_operator_are(worker: Worker, target: str, dtyp
 
 
 def test_a_process_that_dies_is_quoted() -> None:
-    with pytest.raises(RuntimeError, match="No module named recgen.nowhere"), Worker(
-        "recgen.nowhere", interpret=False
-    ) as worker:
+    with (
+        pytest.raises(RuntimeError, match="No module named recgen.nowhere"),
+        Worker("recgen.nowhere", interpret=False) as worker,
+    ):
         worker.ask({})

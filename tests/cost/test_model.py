@@ -21,7 +21,7 @@ from recgen.cost.model import (
     scaled,
 )
 from recgen.cost.traffic import Counts
-from recgen.verify.offline import TARGETS
+from recgen.targets import TARGETS
 
 H100 = DEVICES["sm_90"]
 MANY = 132 * 1000

@@ -14,6 +14,7 @@ from recgen.cost.model import DEVICES, SHAPES
 from recgen.cost.report import Report, inspect
 from recgen.cost.table import duration, render
 from recgen.cost.traffic import Counts, Line
+from recgen.files import json_text
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMPLE = str(ROOT / "generated" / "simple_gla.py")
@@ -129,9 +130,8 @@ def test_what_the_table_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(line == line.rstrip() for line in text.splitlines())
 
 
-def test_json_has_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    report(monkeypatch, compiled("_forward", spill=1)).write(tmp_path / "x.json")
-    found = json.loads((tmp_path / "x.json").read_text())
+def test_json_has_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = json.loads(json_text(report(monkeypatch, compiled("_forward", spill=1)).as_dict()))
     assert found["ok"] is False and len(found["faults"]) == 1
     assert found["rows"][0]["kernel"]["instructions"] == {"HMMA": 8}
 

@@ -1,4 +1,5 @@
 """The emitted module as a product: complete, specialised, tidy, and the same every time."""
+
 from __future__ import annotations
 
 import ast
@@ -12,6 +13,7 @@ from jinja2 import meta
 
 from recgen.algebra.derive import derive
 from recgen.emit.module import module_context, module_text
+from recgen.emit.notes import Notes
 from recgen.emit.render import environment, formatted
 from recgen.plan.passes import plan
 from recgen.resources import specs_dir, templates_dir
@@ -21,6 +23,7 @@ CHUNKWISE = {"chunk_torch.j2", "segment_end.j2", "kernels.j2", "launch.j2"}
 SCANNED = {"scan_torch.j2", "scan_kernels.j2", "scan_launch.j2"}
 TOTALS = {"total_reference.j2", "total_parallel.j2"}
 CARRYING = {"segment_end.j2", "segments_torch.j2", "recurrent_kernel.j2", "step_launch.j2"}
+COMPANIONS = {"test.py.j2", "module.pyi.j2"}
 SPECS = sorted(specs_dir().glob("*.yaml"), key=lambda p: p.stem)
 
 
@@ -28,7 +31,9 @@ SPECS = sorted(specs_dir().glob("*.yaml"), key=lambda p: p.stem)
 def emitted(request: pytest.FixtureRequest) -> tuple[str, dict]:
     derivation = derive(read(request.param), prove=False)
     planned = plan(derivation)
-    return module_text(derivation, planned), module_context(derivation.spec, derivation.recurrence, planned)
+    return module_text(derivation, planned), module_context(
+        derivation.spec, derivation.recurrence, planned, Notes(planned)
+    )
 
 
 def test_the_text_is_the_committed_one_and_does_not_depend_on_the_run(emitted: tuple[str, dict]) -> None:
@@ -70,7 +75,7 @@ def test_the_templates_use_every_key_of_the_context_and_no_other(emitted: tuple[
     env = environment()
     needed = set()
     only_other = (CHUNKWISE if emitted[1]["scans"] else SCANNED) | (CARRYING if emitted[1]["total"] else TOTALS)
-    for path in (p for p in Path(templates_dir()).glob("*.j2") if p.name not in only_other):
+    for path in (p for p in Path(templates_dir()).glob("*.j2") if p.name not in only_other | COMPANIONS):
         needed |= meta.find_undeclared_variables(env.parse(path.read_text(encoding="utf-8")))
     assert needed == set(emitted[1]) - ({"heads"} if emitted[1]["total"] else set())  # all of those have heads
 

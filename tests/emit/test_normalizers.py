@@ -29,21 +29,34 @@ SPECS = {
     "sum of a vector state without weights": {**CHANNELS, "inputs": {"g": "B T D"}, "normalizer": "sum"},
     "sum of a vector state that does not decay": {"state": "vector", "normalizer": "sum"},
     "abs_sum of a vector state, exclusive": {
-        **CHANNELS, "inputs": {"g": "B T D", "w": "B T D"}, "key_weight": "tanh(w)", "normalizer": "abs_sum",
-        "readout": {"kind": "exclusive"}},
+        **CHANNELS,
+        "inputs": {"g": "B T D", "w": "B T D"},
+        "key_weight": "tanh(w)",
+        "normalizer": "abs_sum",
+        "readout": {"kind": "exclusive"},
+    },
     "max_abs of a vector state with a bonus": {
-        **CHANNELS, "inputs": {"g": "B T D"}, "params": {"u": {"axes": "D", "init": "1"}}, "normalizer": "max_abs",
-        "key_weight": "sigmoid(g)", "readout": {"kind": "exclusive", "bonus": "u"}},
+        **CHANNELS,
+        "inputs": {"g": "B T D"},
+        "params": {"u": {"axes": "D", "init": "1"}},
+        "normalizer": "max_abs",
+        "key_weight": "sigmoid(g)",
+        "readout": {"kind": "exclusive", "bonus": "u"},
+    },
     "logarithms per key": weighed({**GATE, "feature_map": "softplus", "normalizer": "sum"}, "B T H K", "i"),
     "logarithms under a key gate": weighed({**KEY_GATE, "normalizer": "abs_sum"}, "B T H", "i"),
     "logarithms read before the update": weighed(
-        {"feature_map": "softplus", "normalizer": "sum", "readout": {"kind": "exclusive"}}, "B T H", "2 * i"),
+        {"feature_map": "softplus", "normalizer": "sum", "readout": {"kind": "exclusive"}}, "B T H", "2 * i"
+    ),
     "logarithms with a bonus per key": weighed(
         {**GATE, **BONUS, "readout": {"kind": "exclusive", "bonus": "2 * exp(u)"}, "normalizer": "abs_sum"},
-        "B T H", "i"),
+        "B T H",
+        "i",
+    ),
     "logarithms of softmax features": weighed({**GATE, "feature_map": "softmax(x)", "normalizer": "sum"}, "B T H", "i"),
     "logarithms of a vector state that does not decay": weighed(
-        {"state": "vector", "normalizer": {"kind": "sum", "eps": 0}}, "B T D", "i"),
+        {"state": "vector", "normalizer": {"kind": "sum", "eps": 0}}, "B T D", "i"
+    ),
 }
 
 

@@ -1,4 +1,5 @@
 """The operators that a module registers, for specs beyond the catalogue: shapes, memory, what autocast casts."""
+
 from __future__ import annotations
 
 import textwrap
@@ -64,7 +65,9 @@ def arguments_of(module, backend: str, mode: str) -> dict[str, list]:
         def call(*arguments):
             seen[what] = [x.detach() if isinstance(x, torch.Tensor) else x for x in arguments]
             return real[what](*arguments)
+
         return call
+
     module.OPS.update({what: noting(what) for what in real})
     try:
         letters = " ".join([*module.INPUTS.values(), *module.PARAMS.values()])
@@ -76,10 +79,16 @@ def arguments_of(module, backend: str, mode: str) -> dict[str, list]:
     return seen
 
 
-@pytest.mark.parametrize(("backend", "mode"), [
-    ("torch", "chunk"), ("torch", "parallel"), ("torch", "recurrent"),
-    pytest.param("triton", "chunk", marks=pytest.mark.interpreter),
-    pytest.param("triton", "recurrent", marks=pytest.mark.interpreter)])
+@pytest.mark.parametrize(
+    ("backend", "mode"),
+    [
+        ("torch", "chunk"),
+        ("torch", "parallel"),
+        ("torch", "recurrent"),
+        pytest.param("triton", "chunk", marks=pytest.mark.interpreter),
+        pytest.param("triton", "recurrent", marks=pytest.mark.interpreter),
+    ],
+)
 def test_torch_finds_nothing_wrong_with_them(module, backend: str, mode: str) -> None:
     """Results look as announced, and none lies in the memory of another or of an argument."""
     if not hasattr(module, mode):
@@ -97,6 +106,7 @@ def test_autocast_leaves_what_exponents_are_made_of() -> None:
     def cast(name: str) -> list[str]:
         spec = read(catalogue()[name])
         return [spec.inputs[k].name for k in cast_positions(spec)]
+
     assert cast("simple_gla") == ["q", "k", "v"]
     assert cast("mlstm") == ["q", "k", "v"]
     assert cast("mamba2") == ["C", "B", "x"]

@@ -1,4 +1,5 @@
 """Specs beyond the catalogue: what the compiler was not written for comes out right on both backends."""
+
 from __future__ import annotations
 
 import textwrap
@@ -65,13 +66,16 @@ def outputs_and_gradients(module, form: str, dtype: torch.dtype, backend: str, T
     leaves = [x.to(dtype).requires_grad_() for x in (*values.values(), *state)]
     named = dict(zip(values, leaves, strict=False))
     o, end = getattr(module, form)(
-        **named, initial_state=tuple(leaves[len(values):]), output_final_state=True, backend=backend)
+        **named, initial_state=tuple(leaves[len(values) :]), output_final_state=True, backend=backend
+    )
     loss = sum((x * torch.randn(x.shape, generator=draw).to(x.dtype)).sum() for x in (o, *end))
     return [o.detach(), *(x.detach() for x in end), *torch.autograd.grad(loss, leaves)]
 
 
-@pytest.mark.parametrize(("form", "backend"), [
-    ("parallel", "torch"), ("chunk", "torch"), ("recurrent", "torch"), ("chunk", "triton"), ("recurrent", "triton")])
+@pytest.mark.parametrize(
+    ("form", "backend"),
+    [("parallel", "torch"), ("chunk", "torch"), ("recurrent", "torch"), ("chunk", "triton"), ("recurrent", "triton")],
+)
 def test_every_form_equals_naive(module, form: str, backend: str) -> None:
     T = 20 if backend == "triton" else 70
     expected = outputs_and_gradients(module, "naive", torch.float64, "torch", T)

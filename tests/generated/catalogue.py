@@ -4,6 +4,7 @@ Every operator of the catalogue is compared with its published equation, and in 
 test_every_operator). The many other tests take one operator of each structure: a fault sits in a structure, not in an
 operator's name. A new structure is one more entry of REPRESENTATIVES.
 """
+
 from __future__ import annotations
 
 import functools
@@ -42,6 +43,7 @@ GATES = ("simple_gla", "gla", "gla_value", "gla_outer")
 @dataclass(frozen=True)
 class Form:
     """One form on one backend, in a schedule of its kernels."""
+
     name: str
     backend: str
     schedule: str = "auto"
@@ -111,9 +113,14 @@ def each_form(forms: Iterable[Form] = FORMS) -> list[object]:
 def over(names: Iterable[str], forms: Iterable[Form] = FORMS) -> pytest.MarkDecorator:
     """Parametrises a test by `name` and `form`: each operator in each form that it has."""
     forms = tuple(forms)
-    return pytest.mark.parametrize(("name", "form"), [
-        pytest.param(name, form, id=f"{name}-{form}", marks=_marks(form))
-        for name in names for form in forms_of(name, forms)])
+    return pytest.mark.parametrize(
+        ("name", "form"),
+        [
+            pytest.param(name, form, id=f"{name}-{form}", marks=_marks(form))
+            for name in names
+            for form in forms_of(name, forms)
+        ],
+    )
 
 
 def _marks(*forms: Form) -> list[pytest.MarkDecorator]:

@@ -1,4 +1,5 @@
 """What the tests of torch.compile, export and checkpointing share: a training step, and small inputs for it."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,11 +22,13 @@ def small(module: ModuleType, *, T: int = 20, B: int = 2, N: int | None = None, 
 
 def forward_of(module: ModuleType) -> Step:
     """The operator from a state and to one, as one function of tensors: what is compiled."""
+
     def forward(values: Values, state: Values, **options: object) -> list[Tensor]:
         if not module.STATE:
             return [module.operator(**values, **options)[0]]
         o, end = module.operator(**values, initial_state=module.State(**state), output_final_state=True, **options)
         return [o, *end]
+
     return forward
 
 

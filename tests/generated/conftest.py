@@ -1,4 +1,5 @@
 """Dead memory is loud in these tests: what torch.empty returns is NaN until it is written."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -3,6 +3,7 @@
 Log-decays are summed in float32, as any careful user would; it is the yardstick of the 16-bit tests. It is made from
 the published equation's terms, for a decay that is a product along keys and values.
 """
+
 from __future__ import annotations
 
 from types import ModuleType

@@ -11,6 +11,7 @@ float64.
 Query, key and ℓ may be complex; then y_t is a real part, and the state is handed over as S e^{−iθn}, where θ = Im ℓ and
 n tokens came before the last one: all real parts, then all imaginary ones.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -28,6 +29,7 @@ EMPTY = torch.finfo(torch.float32).min  # the running maximum before there is an
 @dataclass(frozen=True)
 class Terms:
     """Features and weights are in query, key and value already; ℓ is the sum of the three that are given."""
+
     query: Tensor
     key: Tensor
     value: Tensor
@@ -52,8 +54,9 @@ class Terms:
         return total if self.log_full is None else total + self.log_full
 
 
-def token_loop(terms: Terms, state: State | None = None, *, scale: float | None = None,
-               constant_denominator: bool = False) -> tuple[Tensor, State]:
+def token_loop(
+    terms: Terms, state: State | None = None, *, scale: float | None = None, constant_denominator: bool = False
+) -> tuple[Tensor, State]:
     """Outputs and the final state: S, and z where a denominator needs it."""
     if not terms.causal:
         return all_positions(terms, scale=scale, constant_denominator=constant_denominator), ()
@@ -153,8 +156,9 @@ def real_terms(terms: Terms, seen: Tensor | None) -> Terms:
     wave = torch.polar(torch.ones_like(phase), phase)
     query, key = terms.query * wave, terms.key * wave.conj()
     both = torch.cat([terms.log_key.real] * 2, -1)
-    return replace(terms, query=torch.cat([query.real, -query.imag], -1), key=torch.cat([key.real, key.imag], -1),
-                   log_key=both)
+    return replace(
+        terms, query=torch.cat([query.real, -query.imag], -1), key=torch.cat([key.real, key.imag], -1), log_key=both
+    )
 
 
 def _per_head(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor) -> Terms:
@@ -268,26 +272,32 @@ def s4d(x: Tensor, log_dt: Tensor, D: Tensor, A_re_log: Tensor, A_im: Tensor, C_
 
 def performer(q: Tensor, k: Tensor, v: Tensor, omega: Tensor) -> Terms:
     """arXiv:2009.14794: φ(x) = exp(ω x̂ − ‖x̂‖²/2) / √M, x̂ = x K^(−1/4)."""
+
     def features(x: Tensor) -> Tensor:
         x = x * x.shape[-1] ** -0.25
         return torch.exp(x @ omega.T - (x * x).sum(-1, keepdim=True) / 2) * omega.shape[0] ** -0.5
+
     return Terms(features(q), features(k), v, denominator=lambda n: n + 1e-6)
 
 
 def based(q: Tensor, k: Tensor, v: Tensor) -> Terms:
     """arXiv:2402.18668: φ(x) = [1, x K^(−1/4), vec(x xᵀ) / √(2K)]."""
+
     def features(x: Tensor) -> Tensor:
         K = x.shape[-1]
         pairs = (x[..., :, None] * x[..., None, :]).flatten(-2) / (2 * K) ** 0.5
-        return torch.cat([torch.ones_like(x[..., :1]), x * K ** -0.25, pairs], -1)
+        return torch.cat([torch.ones_like(x[..., :1]), x * K**-0.25, pairs], -1)
+
     return Terms(features(q), features(k), v, denominator=lambda n: n + 1e-6)
 
 
 def hedgehog(q: Tensor, k: Tensor, v: Tensor, W: Tensor) -> Terms:
     """arXiv:2402.04347: φ(x) = [softmax(xW), softmax(−xW)], W of each head."""
+
     def features(x: Tensor) -> Tensor:
         x = torch.einsum("bthk,hkj->bthj", x, W)
         return torch.cat([x.softmax(-1), (-x).softmax(-1)], -1)
+
     return Terms(features(q), features(k), v, denominator=lambda n: n + 1e-6)
 
 
@@ -310,12 +320,14 @@ def rg_lru(x: Tensor, r: Tensor, i: Tensor, lam: Tensor) -> Terms:
 
 def mlstm(q: Tensor, k: Tensor, v: Tensor, i: Tensor, f: Tensor) -> Terms:
     """arXiv:2405.04517, eq. 19–27, with its stabiliser m_t = max(log σ(f_t) + m_{t-1}, i_t)."""
-    return replace(_per_head(q, k, v, logsigmoid(f)), log_weight=i,
-                   denominator=lambda n, unit: torch.maximum(n.abs(), unit))
+    return replace(
+        _per_head(q, k, v, logsigmoid(f)), log_weight=i, denominator=lambda n, unit: torch.maximum(n.abs(), unit)
+    )
 
 
-def rwkv4(r: Tensor, k: Tensor, v: Tensor, w: Tensor, u: Tensor, *, state: State | None, scale: float | None) \
-        -> tuple[Tensor, State]:
+def rwkv4(
+    r: Tensor, k: Tensor, v: Tensor, w: Tensor, u: Tensor, *, state: State | None, scale: float | None
+) -> tuple[Tensor, State]:
     """arXiv:2305.13048, appendix D: the numerator a, the denominator b and the largest exponent p, held constant."""
     B, T, D = v.shape
     a, b, p = state or (v.new_zeros(B, D), v.new_zeros(B, D), v.new_full((B, D), EMPTY))
@@ -333,10 +345,35 @@ def rwkv4(r: Tensor, k: Tensor, v: Tensor, w: Tensor, u: Tensor, *, state: State
 LOOPS: dict[str, Callable[..., tuple[Tensor, State]]] = {f.__name__: f for f in (rwkv4,)}
 """Operators that are a loop of their own."""
 
-EQUATIONS: dict[str, Callable[..., Terms]] = {f.__name__: f for f in (
-    linear_attention, retnet, lightning, learned_decay, simple_gla, gated_retention, gla, gla_value, gla_outer,
-    full_gate, hgrn2, rwkv5, rwkv6, mamba2, mamba, performer, based, hedgehog, retnet_rotary,
-    hgrn, rg_lru, linear_attention_global, s4d, mlstm)}
+EQUATIONS: dict[str, Callable[..., Terms]] = {
+    f.__name__: f
+    for f in (
+        linear_attention,
+        retnet,
+        lightning,
+        learned_decay,
+        simple_gla,
+        gated_retention,
+        gla,
+        gla_value,
+        gla_outer,
+        full_gate,
+        hgrn2,
+        rwkv5,
+        rwkv6,
+        mamba2,
+        mamba,
+        performer,
+        based,
+        hedgehog,
+        retnet_rotary,
+        hgrn,
+        rg_lru,
+        linear_attention_global,
+        s4d,
+        mlstm,
+    )
+}
 
 
 def arguments(name: str) -> list[str]:
@@ -345,8 +382,9 @@ def arguments(name: str) -> list[str]:
     return [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
 
 
-def published(name: str, values: dict[str, Tensor], state: State | None = None, *,
-              scale: float | None = None) -> tuple[Tensor, State]:
+def published(
+    name: str, values: dict[str, Tensor], state: State | None = None, *, scale: float | None = None
+) -> tuple[Tensor, State]:
     """Outputs and final state of an operator by its published equation; `values` by name, in call order."""
     state = state and _rescaled(state, -1)
     if name in LOOPS:

@@ -1,4 +1,5 @@
 """Inputs, parameters and states of any operator, drawn from what its module says of them and not from its name."""
+
 from __future__ import annotations
 
 import math
@@ -20,13 +21,23 @@ Values = dict[str, Tensor]
 def guarded(x: Tensor) -> Tensor:
     """A contiguous copy that lies inside a longer buffer of NaN."""
     buffer = x.new_full((x.numel() + 2 * GUARD,), math.nan)
-    view = buffer[GUARD:GUARD + x.numel()].view(x.shape)
+    view = buffer[GUARD : GUARD + x.numel()].view(x.shape)
     view.copy_(x)
     return view
 
 
-def draw(module: ModuleType, *, B: int = 1, T: int = 70, H: int = 2, K: int = 16, V: int = 8, seed: int = 0,
-         dtype: torch.dtype = torch.float32, log_decay: float | Tensor | None = None) -> Values:
+def draw(
+    module: ModuleType,
+    *,
+    B: int = 1,
+    T: int = 70,
+    H: int = 2,
+    K: int = 16,
+    V: int = 8,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float32,
+    log_decay: float | Tensor | None = None,
+) -> Values:
     """Normal inputs, and parameters spread around their initial values.
 
     log_decay: what every driver of the decay is set to, as the log-decay that it causes where all are set alike;
@@ -35,8 +46,10 @@ def draw(module: ModuleType, *, B: int = 1, T: int = 70, H: int = 2, K: int = 16
     generator = torch.Generator().manual_seed(seed)
     K += K % 2 if "rotation" in module.SPEC else 0  # channels turn in pairs
     sizes = profile(module).letters(B, T, H, K, V)
-    values = {name: torch.randn([sizes[a] for a in letters], generator=generator, dtype=torch.float64)
-              for name, letters in axes(module).items()}
+    values = {
+        name: torch.randn([sizes[a] for a in letters], generator=generator, dtype=torch.float64)
+        for name, letters in axes(module).items()
+    }
     initial = profile(module).sample(B=1, T=1, H=H, K=K, V=V, seed=seed, dtype=torch.float64)
     values |= {name: initial[name] + values[name] / 2 for name in module.PARAMS}
     if log_decay is not None:
@@ -75,15 +88,17 @@ def weak(module: ModuleType, **sizes: int) -> Values:
 
 def empty_state(module: ModuleType, values: Values) -> Values:
     """What a sequence starts from when it is given no state."""
-    _, state = module.naive(**{n: x[:, :0] if n in module.INPUTS else x for n, x in values.items()},
-                            output_final_state=True)
+    _, state = module.naive(
+        **{n: x[:, :0] if n in module.INPUTS else x for n, x in values.items()}, output_final_state=True
+    )
     return state._asdict()
 
 
 def value_inputs(module: ModuleType) -> list[str]:
     """The inputs along the value channels that drive no decay: what is written into the state."""
-    return [n for n, a in axes(module).items()
-            if n in module.INPUTS and a[-1] in "VD" and n not in profile(module).drivers]
+    return [
+        n for n, a in axes(module).items() if n in module.INPUTS and a[-1] in "VD" and n not in profile(module).drivers
+    ]
 
 
 def state_dtype(values: Mapping[str, Tensor], name: str) -> torch.dtype:
@@ -94,8 +109,11 @@ def state_dtype(values: Mapping[str, Tensor], name: str) -> torch.dtype:
 
 def prior_state(module: ModuleType, values: Mapping[str, Tensor], N: int) -> Values:
     """What `naive` leaves behind of N other sequences of three tokens, in float64: entries that agree."""
-    sizes = {letter: n for name, letters in axes(module).items()
-             for letter, n in zip(letters, values[name].shape, strict=True)}
+    sizes = {
+        letter: n
+        for name, letters in axes(module).items()
+        for letter, n in zip(letters, values[name].shape, strict=True)
+    }
     generator = torch.Generator().manual_seed(7)
     before = {}
     for name, letters in axes(module).items():
@@ -106,8 +124,9 @@ def prior_state(module: ModuleType, values: Mapping[str, Tensor], N: int) -> Val
         return module.naive(**before, output_final_state=True)[1]._asdict()
 
 
-def draw_state(module: ModuleType, values: Mapping[str, Tensor], *, N: int | None = None, seed: int = 1,
-               size: float = 1.0) -> Values:
+def draw_state(
+    module: ModuleType, values: Mapping[str, Tensor], *, N: int | None = None, seed: int = 1, size: float = 1.0
+) -> Values:
     """A random state of the dtype that the contract gives it, for N sequences (default: the batch).
 
     S is normal, times `size`; z is positive, as sums of features are; what else is carried comes from a run. Where

@@ -1,4 +1,5 @@
 """What the offline tests ask `recgen.cost.compile`, which is also what `recgen compile` asks: jobs in, results out."""
+
 from __future__ import annotations
 
 import queue
@@ -14,11 +15,27 @@ Asked = dict[str, Any]
 """A job, with the operator's name and the topic of the test it belongs to."""
 
 
-def job(operator: str, target: str, mode: str, topic: str, sizes: dict[str, int], *, dtype: str = "float32",
-        chunk_size: int | None = None, documents: int | None = None) -> Asked:
+def job(
+    operator: str,
+    target: str,
+    mode: str,
+    topic: str,
+    sizes: dict[str, int],
+    *,
+    dtype: str = "float32",
+    chunk_size: int | None = None,
+    documents: int | None = None,
+) -> Asked:
     odd = sizes["K"] % 2 if "rotation" in emitted(operator).SPEC else 0  # channels turn in pairs
-    asked = Job(str(ROOT / "generated" / f"{operator}.py"), mode, target, dtype=dtype, chunk_size=chunk_size,
-                documents=documents, **{**sizes, "K": sizes["K"] + odd})
+    asked = Job(
+        str(ROOT / "generated" / f"{operator}.py"),
+        mode,
+        target,
+        dtype=dtype,
+        chunk_size=chunk_size,
+        documents=documents,
+        **{**sizes, "K": sizes["K"] + odd},
+    )
     return {"operator": operator, "topic": topic, **asdict(asked)}
 
 

@@ -2,6 +2,7 @@
 
 Results of a run are a dict by name: "o", the final state's entries ("S", "z"), and gradients as "d q", "d w", "d S", …
 """
+
 from __future__ import annotations
 
 import math
@@ -20,9 +21,11 @@ REMEMBERED = 64
 
 def cotangents(outputs: Mapping[str, Tensor], seed: int = 2) -> Values:
     """Random gradients of the outputs: the same numbers for every form and dtype, each exact in bfloat16."""
+
     def one(name: str, x: Tensor) -> Tensor:
         generator = torch.Generator().manual_seed(1000 * seed + sum(map(ord, name)))
         return guarded(torch.randn(x.shape, generator=generator).bfloat16().to(x.dtype))
+
     return {name: one(name, x) for name, x in outputs.items()}
 
 
@@ -33,19 +36,34 @@ def leaves_of(values: Values) -> Values:
 
 def results(outputs: Values, leaves: Values, *, loss: str = "both", seed: int = 2) -> Values:
     """Outputs, and the gradients that random cotangents of the "output", the final "state", or "both" send back."""
-    chosen = {name: x for name, x in outputs.items()
-              if x.requires_grad and (loss == "both" or (name == "o") == (loss == "output"))}
+    chosen = {
+        name: x
+        for name, x in outputs.items()
+        if x.requires_grad and (loss == "both" or (name == "o") == (loss == "output"))
+    }
     wanted = {name: x for name, x in leaves.items() if x.requires_grad}
-    gradients = torch.autograd.grad(list(chosen.values()), list(wanted.values()),
-                                    [cotangents(outputs, seed)[name] for name in chosen], allow_unused=True)
+    gradients = torch.autograd.grad(
+        list(chosen.values()),
+        list(wanted.values()),
+        [cotangents(outputs, seed)[name] for name in chosen],
+        allow_unused=True,
+    )
     found = {name: x.detach() for name, x in outputs.items()}
     for (name, x), gradient in zip(wanted.items(), gradients, strict=True):
         found[f"d {name}"] = torch.zeros_like(x) if gradient is None else gradient
     return found
 
 
-def run(module: ModuleType, form: Form, values: Values, state: Values | None = None, *,
-        loss: str = "both", seed: int = 2, **options: object) -> Values:
+def run(
+    module: ModuleType,
+    form: Form,
+    values: Values,
+    state: Values | None = None,
+    *,
+    loss: str = "both",
+    seed: int = 2,
+    **options: object,
+) -> Values:
     """Forward and backward. loss: on the "output", the final "state", or "both". Checks that inputs stay untouched."""
     leaves, start = leaves_of(values), leaves_of(state or {})
     before = {name: x.detach().clone() for name, x in {**leaves, **start}.items()}
@@ -75,8 +93,11 @@ def part(module: ModuleType, values: Values, begin: int | None, end: int | None)
 
 def in_float64(values: Values | None) -> Values | None:
     """The same rounded numbers in float64."""
-    return None if values is None else {name: guarded(x.detach().double() if x.is_floating_point() else x)
-                                       for name, x in values.items()}
+    return (
+        None
+        if values is None
+        else {name: guarded(x.detach().double() if x.is_floating_point() else x) for name, x in values.items()}
+    )
 
 
 def remembered(reference: Callable[..., Values]) -> Callable[..., Values]:
@@ -90,6 +111,7 @@ def remembered(reference: Callable[..., Values]) -> Callable[..., Values]:
                 known.pop(next(iter(known)))
             known[key] = reference(module, *arguments, **options)
         return {name: x.clone() for name, x in known[key].items()}
+
     return look_up
 
 
@@ -122,8 +144,14 @@ def relative_error(found: Tensor, expected: Tensor) -> float:
 TOLERANCES = {torch.float32: (1e-5, 5e-5), torch.float64: (1e-12, 1e-11)}
 
 
-def assert_matches(found: Values, expected: Values, dtype: torch.dtype = torch.float32, *,
-                   terms: Values | None = None, note: object = "") -> None:
+def assert_matches(
+    found: Values,
+    expected: Values,
+    dtype: torch.dtype = torch.float32,
+    *,
+    terms: Values | None = None,
+    note: object = "",
+) -> None:
     """Every result of `expected` within the design's tolerance of its dtype; NaN never passes.
 
     terms: where the truth is the difference of nearly equal terms, one of them; the error is then relative to its size.

@@ -1,4 +1,5 @@
 """A wrong argument is a ValueError or TypeError that names it, before anything is computed or launched."""
+
 from __future__ import annotations
 
 import re
@@ -11,9 +12,17 @@ import torch
 from tests.generated.catalogue import REPRESENTATIVES, axes, emitted
 from tests.generated.inputs import Values, draw, draw_state
 
-MODES = [pytest.param(mode, backend, id=f"{mode}-{backend}", marks=[pytest.mark.interpreter] * (backend == "triton"))
-         for mode, backend in (("naive", "torch"), ("parallel", "torch"), ("chunk", "torch"), ("recurrent", "torch"),
-                               ("chunk", "triton"), ("recurrent", "triton"))]
+MODES = [
+    pytest.param(mode, backend, id=f"{mode}-{backend}", marks=[pytest.mark.interpreter] * (backend == "triton"))
+    for mode, backend in (
+        ("naive", "torch"),
+        ("parallel", "torch"),
+        ("chunk", "torch"),
+        ("recurrent", "torch"),
+        ("chunk", "triton"),
+        ("recurrent", "triton"),
+    )
+]
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +31,7 @@ def nothing_may_launch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     def launched(*_: object, **__: object) -> None:
         raise AssertionError("a kernel was launched before the arguments were checked")
+
     monkeypatch.setattr(GridExecutor, "__call__", launched)
     yield
 
@@ -93,27 +103,33 @@ def test_a_wrong_initial_state_is_named(name: str, mode: str, backend: str) -> N
     values = draw(module, B=2, T=6, H=2, K=4, V=4)
     state = draw_state(module, values)
     wrong: list[object] = [
-        {n: x[:1] for n, x in state.items()}, {n: x[..., :3] for n, x in state.items()},
-        {n: x[None] for n, x in state.items()}, {n: x.long() for n, x in state.items()},
-        {n: x.to("meta") for n, x in state.items()}]
+        {n: x[:1] for n, x in state.items()},
+        {n: x[..., :3] for n, x in state.items()},
+        {n: x[None] for n, x in state.items()},
+        {n: x.long() for n, x in state.items()},
+        {n: x.to("meta") for n, x in state.items()},
+    ]
     for entries in wrong:
         refused(name, "initial_state", mode, backend, values, initial_state=module.State(**entries))
     for other in ((), (*state.values(), state["S"]), 1.0, "S"):
         refused(name, "initial_state", mode, backend, values, initial_state=other)
 
 
-@pytest.mark.parametrize("offsets", [
-    pytest.param([0, 5, 3, 12], id="falling"),
-    pytest.param([1, 5, 12], id="not from 0"),
-    pytest.param([0, 5, 11], id="not to the end"),
-    pytest.param([0, 5, 13], id="past the end"),
-    pytest.param([-1, 5, 12], id="negative"),
-    pytest.param([0], id="one offset"),
-    pytest.param([], id="none"),
-    pytest.param([[0, 12]], id="two axes"),
-    pytest.param([0.0, 5.0, 12.0], id="float"),
-    pytest.param([False, True], id="boolean"),
-])
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        pytest.param([0, 5, 3, 12], id="falling"),
+        pytest.param([1, 5, 12], id="not from 0"),
+        pytest.param([0, 5, 11], id="not to the end"),
+        pytest.param([0, 5, 13], id="past the end"),
+        pytest.param([-1, 5, 12], id="negative"),
+        pytest.param([0], id="one offset"),
+        pytest.param([], id="none"),
+        pytest.param([[0, 12]], id="two axes"),
+        pytest.param([0.0, 5.0, 12.0], id="float"),
+        pytest.param([False, True], id="boolean"),
+    ],
+)
 @pytest.mark.parametrize(("mode", "backend"), MODES)
 def test_wrong_offsets_are_named(mode: str, backend: str, offsets: list) -> None:
     values = draw(emitted("gla"), T=12, H=1, K=4, V=4)
@@ -129,18 +145,44 @@ def test_offsets_need_a_batch_of_one_their_own_device_and_a_state_each(mode: str
     refused("simple_gla", "cu_seqlens", mode, backend, draw(module, B=2, T=12, H=1, K=4, V=4), cu_seqlens=offsets)
     refused("simple_gla", "cu_seqlens", mode, backend, values, cu_seqlens=offsets.to("meta"))
     refused("simple_gla", "cu_seqlens", mode, backend, values, cu_seqlens=[0, 5, 12])
-    refused("simple_gla", "initial_state", mode, backend, values, cu_seqlens=offsets,
-            initial_state=module.State(**draw_state(module, values, N=1)))
+    refused(
+        "simple_gla",
+        "initial_state",
+        mode,
+        backend,
+        values,
+        cu_seqlens=offsets,
+        initial_state=module.State(**draw_state(module, values, N=1)),
+    )
 
 
-@pytest.mark.parametrize("argument, wrong", [
-    ("scale", "1"), ("scale", [1.0]), ("scale", torch.ones(2)), ("scale", 1j),
-    ("chunk_size", 0), ("chunk_size", 8), ("chunk_size", 48), ("chunk_size", 256), ("chunk_size", -64),
-    ("chunk_size", 64.0), ("chunk_size", "64"), ("chunk_size", True),
-    ("mode", "fused"), ("mode", None), ("mode", 1),
-    ("backend", "cuda"), ("backend", None),
-    ("schedule", "spilt"), ("schedule", None),
-], ids=str)
+@pytest.mark.parametrize(
+    "argument, wrong",
+    [
+        ("scale", "1"),
+        ("scale", [1.0]),
+        ("scale", torch.ones(2)),
+        ("scale", 1j),
+        ("chunk_size", 0),
+        ("chunk_size", 8),
+        ("chunk_size", 48),
+        ("chunk_size", 256),
+        ("chunk_size", -64),
+        ("chunk_size", 64.0),
+        ("chunk_size", "64"),
+        ("chunk_size", True),
+        ("mode", "fused"),
+        ("mode", None),
+        ("mode", 1),
+        ("backend", "cuda"),
+        ("backend", None),
+        ("schedule", "spilt"),
+        ("schedule", None),
+        ("output_final_state", "yes"),
+        ("output_final_state", 1),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_a_wrong_option_is_named(name: str, argument: str, wrong: object) -> None:
     refused(name, argument, "chunk", "torch", draw(emitted(name), T=6, H=1, K=4, V=4), **{argument: wrong})
@@ -157,8 +199,11 @@ def test_forms_without_kernels_say_which_backend_they_have(mode: str) -> None:
 
 def test_what_the_kernels_cannot_do_is_refused_with_the_alternative() -> None:
     """float64 and widths above 256 run on the torch backend."""
-    for values in (draw(emitted("gla"), T=3, H=1, K=4, V=4, dtype=torch.float64),
-                   draw(emitted("gla"), T=3, H=1, K=257, V=4), draw(emitted("gla"), T=3, H=1, K=4, V=257)):
+    for values in (
+        draw(emitted("gla"), T=3, H=1, K=4, V=4, dtype=torch.float64),
+        draw(emitted("gla"), T=3, H=1, K=257, V=4),
+        draw(emitted("gla"), T=3, H=1, K=4, V=257),
+    ):
         with pytest.raises((ValueError, TypeError), match="torch"):
             emitted("gla").operator(**values, mode="chunk", backend="triton")
 

@@ -1,4 +1,5 @@
 """torch.autocast: inputs are cast as scaled_dot_product_attention has them cast; what makes exponents is not."""
+
 from __future__ import annotations
 
 from types import ModuleType

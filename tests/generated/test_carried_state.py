@@ -1,4 +1,5 @@
 """A state that nothing is added to decays by e^ℓ exactly, however strong the decay: each form against math.exp."""
+
 from __future__ import annotations
 
 import math
@@ -8,8 +9,14 @@ import torch
 
 from tests.generated.catalogue import emitted
 
-FORMS = [("naive", "torch"), ("parallel", "torch"), ("chunk", "torch"), ("recurrent", "torch"),
-         ("chunk", "triton"), ("recurrent", "triton")]
+FORMS = [
+    ("naive", "torch"),
+    ("parallel", "torch"),
+    ("chunk", "torch"),
+    ("recurrent", "torch"),
+    ("chunk", "triton"),
+    ("recurrent", "triton"),
+]
 
 
 @pytest.mark.parametrize("gate", [-0.1, -0.49, -0.51, -5.0, -14.0, -20.0, -40.0])
@@ -18,8 +25,7 @@ def test_one_token_of_a_scalar_gate(form: str, backend: str, gate: float) -> Non
     module = emitted("simple_gla")
     one, zero = torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 1, 1)
     g = torch.tensor(gate).expand(1, 1, 1)
-    o, end = getattr(module, form)(
-        one, zero, zero, g, initial_state=(one,), output_final_state=True, backend=backend)
+    o, end = getattr(module, form)(one, zero, zero, g, initial_state=(one,), output_final_state=True, backend=backend)
     decay = math.exp(-math.log1p(math.exp(-gate)))
     assert o.item() == pytest.approx(decay, rel=1e-6)
     assert end.S.item() == pytest.approx(decay, rel=1e-6)

@@ -1,4 +1,5 @@
 """Activation checkpointing: the operator is recomputed, or saved where its name is on the list."""
+
 from __future__ import annotations
 
 from functools import partial
@@ -21,6 +22,7 @@ class Counted:
         def call(*arguments: object) -> object:
             self.count += 1
             return inner(*arguments)
+
         monkeypatch.setattr(module, name, call)
 
 
@@ -66,5 +68,6 @@ def test_selective_checkpointing_of_what_is_compiled(monkeypatch: pytest.MonkeyP
 
     def saved(values, state):
         return checkpoint(run, values, state, use_reentrant=False, context_fn=contexts)
+
     assert_equal(training_step(torch.compile(saved, fullgraph=True, backend="aot_eager"), values, state), expected)
     assert calls.count == 1

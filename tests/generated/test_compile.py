@@ -1,4 +1,5 @@
 """torch.compile(fullgraph=True): the numbers of eager code, one graph for all lengths, documents, and clear errors."""
+
 from __future__ import annotations
 
 import shutil
@@ -122,6 +123,7 @@ def test_a_step_compiles(name: str) -> None:
     def step(token, state):
         o, end = module.step(**token, state=module.State(**state))
         return [o, *end]
+
     compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
     assert_equal([x.detach() for x in compiled(token, state)], [x.detach() for x in step(token, state)])
 

@@ -1,4 +1,5 @@
 """s4d, whose decay is complex: a hold of a short time, fast phases, and a frame that no output can see."""
+
 from __future__ import annotations
 
 import math

@@ -1,4 +1,5 @@
 """Strong decay, no decay, and resets: finite and right in every form, where products of exponentials would overflow."""
+
 from __future__ import annotations
 
 import math
@@ -152,4 +153,3 @@ def test_a_reset_of_one_channel_leaves_the_others(name: str, form: Form) -> None
     found = run(module, form, values, loss="output")
     assert all(bool(x.isfinite().all()) for x in found.values())
     assert_same_bits(found, run(module, form, finite, loss="output"))
-

@@ -1,4 +1,5 @@
 """Packed documents (cu_seqlens): each starts from its own state and ends in its own, whatever its length."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,5 @@
 """16-bit inputs and mixtures: as accurate as eager code at least, and each gradient has its input's dtype."""
+
 from __future__ import annotations
 
 import itertools
@@ -14,8 +15,9 @@ from tests.generated.support import relative_error, run, truth
 WIDE = (torch.float32, torch.bfloat16)
 
 
-def assert_as_accurate_as_eager(found: Values, expected: Values, reference: Values, form: Form, *,
-                                note: object = "") -> None:
+def assert_as_accurate_as_eager(
+    found: Values, expected: Values, reference: Values, form: Form, *, note: object = ""
+) -> None:
     """1.1 times the error of the eager code, everything against float64.
 
     Triton's interpreter cuts float32 off where it should round to bfloat16, so there the error of cutting off the truth

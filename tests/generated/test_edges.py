@@ -1,4 +1,5 @@
 """Where a state is stored at every second chunk's edge, gradients are those of a state at every edge."""
+
 from __future__ import annotations
 
 import pytest
@@ -7,7 +8,7 @@ from tests.generated.catalogue import CHUNK_SPLIT, CHUNK_TRITON, OPERATORS, Form
 from tests.generated.inputs import draw, draw_state
 from tests.generated.support import assert_matches, run, truth
 
-SPARSE = [name for name in OPERATORS if hasattr(getattr(emitted(name), "_Grid", None), "every")]
+SPARSE = [name for name in OPERATORS if hasattr(getattr(emitted(name), "_Grid", None), "stretch")]
 
 
 def test_gated_operators_store_few_states() -> None:
@@ -21,14 +22,19 @@ def test_a_chunk_without_a_stored_state_has_the_right_gradients(
     name: str, form: Form, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = emitted(name)
-    monkeypatch.setattr(module._Grid, "every", lambda grid, rows: 2)
+    monkeypatch.setattr(module._Grid, "stretch", lambda grid, kernel, axis, *_: 2 * grid.tiles(kernel, axis)[0])
     values = draw(module, T=70, H=1, K=18, V=20)
     state = draw_state(module, values)
     assert_matches(run(module, form, values, state, chunk_size=16), truth(module, values, state))
 
 
 @pytest.mark.parametrize("name", SPARSE)
-def test_few_states_are_stored_where_they_are_wide(name: str) -> None:
-    grid = object.__new__(emitted(name)._Grid)
+def test_few_states_are_stored_where_they_are_wide(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = emitted(name)
+    grid = object.__new__(module._Grid)
     grid.widths = {"m": 128, "v": 128}
-    assert [grid.every(rows) for rows in (16, 32, 64)] == [2, 2, 1]
+    found = []
+    for rows in (16, 32, 64):
+        monkeypatch.setattr(module._Grid, "tiles", lambda *_, rows=rows: (rows, 128, 1, 8, 2))
+        found.append(grid.stretch("kernel", "m", 1, 1))
+    assert found == [32, 64, 64]

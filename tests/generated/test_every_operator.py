@@ -2,6 +2,7 @@
 
 Small shapes, a state to start from, and one to end in; alone, cut in two and carried over between forms, and packed.
 """
+
 from __future__ import annotations
 
 import pytest
@@ -29,9 +30,17 @@ from tests.generated.inputs import draw, draw_state, weak
 from tests.generated.support import assert_matches, leaves_of, results, run, truth
 from tests.generated.ways import separately, split_run
 
-PAIRS = [(PARALLEL, CHUNK), (CHUNK, RECURRENT), (RECURRENT, PARALLEL), (NAIVE, CHUNK), (CHUNK, NAIVE),
-         (CHUNK_TRITON, RECURRENT_TRITON), (CHUNK_SPLIT, CHUNK_TRITON), (RECURRENT_TRITON, CHUNK),
-         (RECURRENT, CHUNK_TRITON)]
+PAIRS = [
+    (PARALLEL, CHUNK),
+    (CHUNK, RECURRENT),
+    (RECURRENT, PARALLEL),
+    (NAIVE, CHUNK),
+    (CHUNK, NAIVE),
+    (CHUNK_TRITON, RECURRENT_TRITON),
+    (CHUNK_SPLIT, CHUNK_TRITON),
+    (RECURRENT_TRITON, CHUNK),
+    (RECURRENT, CHUNK_TRITON),
+]
 DOCUMENTS = (0, 5, 5, 38, 39)
 
 
@@ -77,9 +86,15 @@ def test_step_matches_naive(name: str) -> None:
     assert all(carried._asdict()[n].dtype == state[n].dtype for n in state)
 
 
-@pytest.mark.parametrize("pair", [
-    pytest.param(pair, id=f"{pair[0]}-{pair[1]}", marks=[pytest.mark.interpreter] * any(f.interpreted for f in pair))
-    for pair in PAIRS])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        pytest.param(
+            pair, id=f"{pair[0]}-{pair[1]}", marks=[pytest.mark.interpreter] * any(f.interpreted for f in pair)
+        )
+        for pair in PAIRS
+    ],
+)
 @pytest.mark.parametrize("name", CARRYING)
 def test_cut_in_two_and_carried_over_between_forms(name: str, pair: tuple[Form, Form]) -> None:
     """Weak decay, so that a forgotten part of the state shows; the cut lies inside a chunk."""

@@ -1,4 +1,5 @@
 """torch.export: the exported program has the operator in it as one call, and takes any length."""
+
 from __future__ import annotations
 
 import pytest
@@ -30,8 +31,10 @@ def test_an_exported_program_takes_any_length(name: str) -> None:
     module = emitted(name)
     forward = forward_of(module)
     values, state = (plain(x) for x in small(module))
-    shapes = {"values": {n: {1: Dim("T")} if n in module.INPUTS else None for n in values},
-              "state": dict.fromkeys(state)}
+    shapes = {
+        "values": {n: {1: Dim("T")} if n in module.INPUTS else None for n in values},
+        "state": dict.fromkeys(state),
+    }
     program = export(Program(forward), (values, state), dynamic_shapes=shapes)
     calls = [n for n in program.graph.nodes if n.target == module.OPS["forward"]]
     assert len(calls) == 1

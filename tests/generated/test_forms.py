@@ -1,4 +1,5 @@
 """Every form on every backend computes what `naive` computes: outputs, final state, and every gradient."""
+
 from __future__ import annotations
 
 import inspect
@@ -83,11 +84,15 @@ def test_every_form_has_the_signature_of_the_contract(name: str) -> None:
     common = ["scale", *(["initial_state", "output_final_state"] if module.STATE else []), "cu_seqlens", "mask"]
     for form in ("operator", "naive", *(form.name for form in forms_of(name, TORCH_FORMS))):
         parameters = inspect.signature(getattr(module, form)).parameters
-        assert list(parameters)[:len(tensors)] == tensors, form
+        assert list(parameters)[: len(tensors)] == tensors, form
         assert all(parameters[n].kind is inspect.Parameter.KEYWORD_ONLY for n in common), form
     operator = inspect.signature(module.operator).parameters
     assert {n: operator[n].default for n in ("mode", "backend", "schedule", "chunk_size")} == {
-        "mode": "auto", "backend": "auto", "schedule": "auto", "chunk_size": None}
+        "mode": "auto",
+        "backend": "auto",
+        "schedule": "auto",
+        "chunk_size": None,
+    }
 
 
 @pytest.mark.parametrize("schedule", ["auto", "fused", "split"])

@@ -1,4 +1,5 @@
 """Operators that read over all positions: no order, no state, sums over pieces of time, documents on their own."""
+
 from __future__ import annotations
 
 import dataclasses

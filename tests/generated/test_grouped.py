@@ -1,4 +1,5 @@
 """Grouped heads: inputs with fewer heads are as if each head were repeated, and get the sum of its gradients."""
+
 from __future__ import annotations
 
 from types import ModuleType
@@ -98,6 +99,7 @@ def test_a_step_shares_heads(name: str) -> None:
 
     def token(x: Values) -> Values:
         return {n: t[:, 0] if n in module.INPUTS else t for n, t in x.items()}
+
     o, state = module.step(**token(values))
     o_expected, state_expected = module.step(**token(repeated(module, values)))
     torch.testing.assert_close(o, o_expected)
@@ -144,11 +146,14 @@ def test_no_order_of_the_inputs_is_needed() -> None:
         torch.testing.assert_close(module.chunk(**shared)[0], module.chunk(**full)[0])
 
 
-@pytest.mark.parametrize(("counts", "message"), [
-    ({"k": 3}, "k: axis H of [B T H K] is 3 in shape (1, 5, 3, 4), but 4 in q; heads are shared where one number"),
-    ({"g": 8, "v": 6}, "v: axis H of [B T H V] is 6"),
-    ({"k": 0}, "k: axis H of [B T H K] is 0"),
-])
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ({"k": 3}, "k: axis H of [B T H K] is 3 in shape (1, 5, 3, 4), but 4 in q; heads are shared where one number"),
+        ({"g": 8, "v": 6}, "v: axis H of [B T H V] is 6"),
+        ({"k": 0}, "k: axis H of [B T H K] is 0"),
+    ],
+)
 def test_numbers_that_do_not_divide_are_refused(counts: dict[str, int], message: str) -> None:
     module = emitted("simple_gla")
     values = draw(module, T=5, H=8, K=4, V=4)

@@ -1,4 +1,5 @@
 """A second derivative is right or refused, never silently zero."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,5 @@
 """Triton's interpreter with the shortcuts of tests/interpreter.py computes what it computes without them."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,5 @@
 """Where the numbers lie does not matter: any layout gives the bits of contiguous copies; inputs stay as they were."""
+
 from __future__ import annotations
 
 import math
@@ -75,9 +76,16 @@ def test_the_definition_and_a_step_too(name: str, layout: Callable) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("form", each_form(TORCH_FORMS))
 def test_maxima_of_what_is_computed_from_strided_inputs(form: Form, layout: Callable) -> None:
-    module = recgen.load({"name": "rising", "inputs": {"i": "B T H", "f": "B T H"}, "normalizer": "sum",
-                          "feature_map": "softplus", "decay": {"type": "gated", "log": "-softplus(f) * exp(f / 4)"},
-                          "key_weight": {"log": "3 * silu(i)"}})
+    module = recgen.load(
+        {
+            "name": "rising",
+            "inputs": {"i": "B T H", "f": "B T H"},
+            "normalizer": "sum",
+            "feature_map": "softplus",
+            "decay": {"type": "gated", "log": "-softplus(f) * exp(f / 4)"},
+            "key_weight": {"log": "3 * silu(i)"},
+        }
+    )
     values = draw(module, B=2, T=33, H=3, K=7, V=9)
     found = run(module, form, {n: layout(x) for n, x in values.items()})
     assert_same_bits(found, run(module, form, values))

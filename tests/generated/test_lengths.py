@@ -1,4 +1,5 @@
 """Any length: whole chunks, ragged tails, one token, none. A longer sequence never changes what came before it."""
+
 from __future__ import annotations
 
 import pytest
@@ -55,8 +56,9 @@ def test_the_parallel_form_has_the_same_beginning(name: str) -> None:
     module = emitted(name)
     longer = draw(module, T=65, H=2)
     shorter = {n: x.contiguous() for n, x in part(module, longer, None, 64).items()}
-    torch.testing.assert_close(call(module, PARALLEL, longer)["o"][:, :64], call(module, PARALLEL, shorter)["o"],
-                               rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(
+        call(module, PARALLEL, longer)["o"][:, :64], call(module, PARALLEL, shorter)["o"], rtol=1e-4, atol=1e-6
+    )
 
 
 @over(REPRESENTATIVES)

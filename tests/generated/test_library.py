@@ -1,4 +1,5 @@
 """The operators of torch.library that a file registers: correct as torch checks them, and never another file's."""
+
 from __future__ import annotations
 
 import gc
@@ -32,6 +33,7 @@ class Calls:
         def call(*arguments: object) -> object:
             self.seen[what] = tuple(_detached(x) for x in arguments)
             return self.before[what](*arguments)
+
         return call
 
     def __exit__(self, *_: object) -> None:

@@ -1,4 +1,5 @@
 """Weights given by their logarithm: any finite number is safe, in every form, and changes nothing but the range."""
+
 from __future__ import annotations
 
 import math
@@ -26,20 +27,32 @@ def wild(name: str, kind: str) -> Values:
         values["q"].abs_()
         values["k"].abs_()
     noise = torch.randn(log.shape, generator=torch.Generator().manual_seed(3))
-    log.copy_({
-        "high": 1000 + noise, "low": -1000 + noise, "spread": 300 * noise, "rising": noise.cumsum(1).abs() * 20,
-        "falling": -noise.cumsum(1).abs() * 20, "largest": torch.full_like(log, LARGEST),
-        "smallest": torch.full_like(log, -LARGEST), "both ends": LARGEST * noise.sign(),
-    }[kind])
+    log.copy_(
+        {
+            "high": 1000 + noise,
+            "low": -1000 + noise,
+            "spread": 300 * noise,
+            "rising": noise.cumsum(1).abs() * 20,
+            "falling": -noise.cumsum(1).abs() * 20,
+            "largest": torch.full_like(log, LARGEST),
+            "smallest": torch.full_like(log, -LARGEST),
+            "both ends": LARGEST * noise.sign(),
+        }[kind]
+    )
     return values
 
 
 KINDS = ("high", "low", "spread", "rising", "falling", "largest", "smallest", "both ends")
 
 
-@pytest.mark.parametrize(("kind", "form"), [
-    pytest.param(kind, form, id=f"{kind}-{form}", marks=[pytest.mark.interpreter] * form.interpreted)
-    for kind in KINDS for form in (FORMS if kind in ("spread", "both ends") else TORCH_FORMS)])
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        pytest.param(kind, form, id=f"{kind}-{form}", marks=[pytest.mark.interpreter] * form.interpreted)
+        for kind in KINDS
+        for form in (FORMS if kind in ("spread", "both ends") else TORCH_FORMS)
+    ],
+)
 @pytest.mark.parametrize("name", LOGARITHMS)
 def test_any_finite_logarithm_is_safe(name: str, kind: str, form: Form) -> None:
     values = wild(name, kind)
@@ -128,19 +141,30 @@ def test_a_constant_more_in_every_logarithm_is_the_maximum_s_alone(name: str, fo
     log.add_(512)
     after = call(emitted(name), form, values)
     units = torch.exp(after["m"].float().double() - 512 - before["m"].float().double())
-    assert_matches({n: after[n] * units.reshape(units.shape + (1,) * (after[n].dim() - units.dim())) for n in "Sz"},
-                   {n: before[n].double() for n in "Sz"}, note=str(form))
+    assert_matches(
+        {n: after[n] * units.reshape(units.shape + (1,) * (after[n].dim() - units.dim())) for n in "Sz"},
+        {n: before[n].double() for n in "Sz"},
+        note=str(form),
+    )
     if name == "rwkv4":
         assert_matches({"o": after["o"]}, {"o": before["o"].double()})
 
 
 @pytest.mark.parametrize("form", each_form(FORMS))
-@pytest.mark.parametrize("normalizer", [{"kind": "sum", "eps": 0.01}, {"kind": "max_abs", "floor": 3}, "abs_sum"],
-                         ids=lambda n: n["kind"] if isinstance(n, dict) else n)
+@pytest.mark.parametrize(
+    "normalizer",
+    [{"kind": "sum", "eps": 0.01}, {"kind": "max_abs", "floor": 3}, "abs_sum"],
+    ids=lambda n: n["kind"] if isinstance(n, dict) else n,
+)
 def test_constants_of_the_denominator_mean_the_same_with_and_without_a_maximum(normalizer: object, form: Form) -> None:
     """exp(i) as a weight, and i as its logarithm: ε and floor are in the scale of the sums as they are."""
-    spec = {"name": "weighed", "inputs": {"i": "B T H", "g": "B T H K"}, "normalizer": normalizer,
-            "feature_map": "softplus", "decay": {"type": "gated", "per": "key", "log": "logsigmoid(g)"}}
+    spec = {
+        "name": "weighed",
+        "inputs": {"i": "B T H", "g": "B T H K"},
+        "normalizer": normalizer,
+        "feature_map": "softplus",
+        "decay": {"type": "gated", "per": "key", "log": "logsigmoid(g)"},
+    }
     plain, held = (recgen.load({**spec, "key_weight": w}) for w in ("exp(i)", {"log": "i"}))
     values = draw(held, **SIZES)
     values["i"].sub_(4)  # sums of about 0.02, so that the constants count
@@ -205,8 +229,16 @@ def test_an_empty_state_may_be_given_with_a_maximum_of_minus_infinity(name: str)
 @pytest.mark.parametrize("decay", [{}, {"decay": {"type": "fixed", "log": -0.01}}], ids=["none", "weak"])
 def test_logarithms_per_key_may_be_far_apart(decay: dict, form: Form) -> None:
     """Every feature has a maximum of its own, which jumps; no factor of a chunk's products may grow with it."""
-    module = recgen.load({"name": "weighed_keys", "inputs": {"i": "B T H K"}, "key_weight": {"log": "i"},
-                          "feature_map": "softplus", "normalizer": "sum", **decay})
+    module = recgen.load(
+        {
+            "name": "weighed_keys",
+            "inputs": {"i": "B T H K"},
+            "key_weight": {"log": "i"},
+            "feature_map": "softplus",
+            "normalizer": "sum",
+            **decay,
+        }
+    )
     values = draw(module, **SIZES)
     values["i"].mul_(300)
     found = run(module, form, values, loss="output")

@@ -1,4 +1,5 @@
 """The chunkwise form in torch goes segment by segment of time, so that what it allocates at a time is little."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,5 @@
 """Modes of torch, and what is done with any layer: no gradients, copies, pickles, state dicts."""
+
 from __future__ import annotations
 
 import copy

@@ -1,4 +1,5 @@
 """A generated module as a file: what it exports, what it imports, what importing it costs, and `Operator`."""
+
 from __future__ import annotations
 
 import ast
@@ -14,8 +15,23 @@ from tests.generated.catalogue import OPERATORS, REPRESENTATIVES, ROOT, axes, em
 from tests.generated.inputs import draw, draw_state, value_inputs
 from tests.generated.support import relative_error
 
-EXPORTS = ("SPEC", "SPEC_HASH", "RECGEN_VERSION", "INPUTS", "PARAMS", "STATE", "SCHEDULES", "MODES", "operator",
-           "naive", "parallel", "chunk", "Operator", "sample_inputs", "OPS")
+EXPORTS = (
+    "SPEC",
+    "SPEC_HASH",
+    "RECGEN_VERSION",
+    "INPUTS",
+    "PARAMS",
+    "STATE",
+    "SCHEDULES",
+    "MODES",
+    "operator",
+    "naive",
+    "parallel",
+    "chunk",
+    "Operator",
+    "sample_inputs",
+    "OPS",
+)
 OF_A_STATE = ("State", "recurrent", "step")
 AXES = {
     "linear_attention": ({"q": "B T H K", "k": "B T H K", "v": "B T H V"}, {}, {"S": "N H K V", "z": "N H K"}),
@@ -38,8 +54,9 @@ def load(path):
 def python(code: str, *arguments: str, **environment: str) -> str:
     """Run code in a process of its own, without the interpreter of Triton; returns what it printed."""
     env = {n: x for n, x in os.environ.items() if n != "TRITON_INTERPRET"} | environment
-    done = subprocess.run([sys.executable, "-c", LOAD + code, *arguments], env=env, capture_output=True, text=True,
-                          timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD + code, *arguments], env=env, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

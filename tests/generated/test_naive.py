@@ -1,4 +1,5 @@
 """`naive` is the published recurrence: outputs, states and every gradient agree with a loop written from the paper."""
+
 from __future__ import annotations
 
 import pytest
@@ -9,8 +10,20 @@ from tests.generated.equations import arguments, published
 from tests.generated.inputs import draw, draw_state
 from tests.generated.support import assert_matches, leaves_of, results, run
 
-BY_HAND = [name for name in ("linear_attention", "retnet", "learned_decay", "simple_gla", "gla", "gla_value",
-                             "gla_outer", "gated_retention") if name in OPERATORS]
+BY_HAND = [
+    name
+    for name in (
+        "linear_attention",
+        "retnet",
+        "learned_decay",
+        "simple_gla",
+        "gla",
+        "gla_value",
+        "gla_outer",
+        "gated_retention",
+    )
+    if name in OPERATORS
+]
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -40,8 +53,8 @@ def test_naive_by_hand(name: str) -> None:
     module = emitted(name)
     values = draw(module, T=5, H=1, K=1, V=1, log_decay=0.0)
     o, state = module.naive(**{n: torch.ones_like(x) if n in "qkv" else x for n, x in values.items()})
-    gamma = 1 - 2 ** -5 if name == "retnet" else 1.0
-    counts = torch.tensor([sum(gamma ** i for i in range(t + 1)) for t in range(5)])
+    gamma = 1 - 2**-5 if name == "retnet" else 1.0
+    counts = torch.tensor([sum(gamma**i for i in range(t + 1)) for t in range(5)])
     expected = torch.ones(5) if name == "linear_attention" else counts
     assert state is None
     torch.testing.assert_close(o.flatten(), expected, rtol=1e-6, atol=0)

@@ -1,4 +1,5 @@
 """The sum normalizer at and near zero, in every form: φ(x) = elu(x) + 1, o = y / (φ(q)ᵀz + 1e-6)."""
+
 from __future__ import annotations
 
 import pytest
@@ -46,8 +47,8 @@ def test_float16_features_near_3e_4(form: Form) -> None:
     found = call(module, form, values)
     expected = call(module, Form("naive", "torch"), in_float64(values))
     assert found["o"].dtype == torch.float16
-    assert relative_error(found["o"], expected["o"]) <= 2 ** -10
-    assert relative_error(found["z"], expected["z"]) <= 2 ** -10
+    assert relative_error(found["o"], expected["o"]) <= 2**-10
+    assert relative_error(found["z"], expected["z"]) <= 2**-10
 
 
 @pytest.mark.parametrize("form", each_form())

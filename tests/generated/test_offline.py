@@ -3,6 +3,7 @@
 Two processes of `recgen.cost.compile` do the work; under pytest-xdist the first test process that gets here starts
 them, and the others read the results.
 """
+
 from __future__ import annotations
 
 import fcntl
@@ -53,8 +54,11 @@ def integer_jobs(operator: str, target: str) -> list[Asked]:
     """Each count set to 1, 16 and 17 in turn: Triton makes a constant of 1, and assumes divisibility of 16."""
     cases: list[tuple[dict[str, int], int | None]] = [({**SMALL, axis: n}, None) for axis in "THB" for n in (1, 16, 17)]
     cases += [({**SMALL, "B": 1, "T": n}, n) for n in (1, 16, 17)]
-    return [job(operator, target, mode, "integer", sizes, documents=documents, chunk_size=16)
-            for sizes, documents in cases for mode in MODES[operator]]
+    return [
+        job(operator, target, mode, "integer", sizes, documents=documents, chunk_size=16)
+        for sizes, documents in cases
+        for mode in MODES[operator]
+    ]
 
 
 def narrow_jobs(operator: str, target: str) -> list[Asked]:
@@ -65,14 +69,21 @@ def narrow_jobs(operator: str, target: str) -> list[Asked]:
 
 def length_jobs(operator: str, target: str) -> list[Asked]:
     """64 lengths in a row."""
-    return [job(operator, target, mode, "lengths", {**SMALL, "B": 1, "T": T}, chunk_size=16)
-            for T in range(1000, 1064) for mode in MODES[operator]]
+    return [
+        job(operator, target, mode, "lengths", {**SMALL, "B": 1, "T": T}, chunk_size=16)
+        for T in range(1000, 1064)
+        for mode in MODES[operator]
+    ]
 
 
 def all_jobs() -> list[list[Asked]]:
     """Batches that share kernels, the long ones first."""
-    batches = [width_jobs(operator, target, width, dtype) for operator in reversed(NAMES) for target in TARGETS
-               for width, dtype in widths_and_dtypes(operator, target)]
+    batches = [
+        width_jobs(operator, target, width, dtype)
+        for operator in reversed(NAMES)
+        for target in TARGETS
+        for width, dtype in widths_and_dtypes(operator, target)
+    ]
     batches += [integer_jobs(operator, target) for operator in SAMPLE for target in TARGETS]
     batches += [narrow_jobs(operator, "sm_90") for operator in SAMPLE]
     batches += [length_jobs(operator, "sm_90") for operator in SAMPLE]
@@ -180,8 +191,11 @@ def test_16_bit_products_are_on_tensor_cores(results: list[Result], name: str) -
 
 def test_spills_are_reported(results: list[Result], capsys: pytest.CaptureFixture[str]) -> None:
     """The registers of every kernel are known; what spills is printed, worst first."""
-    rows = [(k["spill"], k["registers"], f"{k['name']}: {label(r)}")
-            for r in chosen(results, topic="width") for k in r["kernels"]]
+    rows = [
+        (k["spill"], k["registers"], f"{k['name']}: {label(r)}")
+        for r in chosen(results, topic="width")
+        for k in r["kernels"]
+    ]
     assert all(spill >= 0 and registers > 0 for spill, registers, _ in rows)
     spilling = sorted((row for row in rows if row[0]), reverse=True)
     with capsys.disabled():

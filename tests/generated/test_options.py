@@ -1,4 +1,5 @@
 """Every optional argument, on and off, with every subset of requires_grad."""
+
 from __future__ import annotations
 
 import itertools
@@ -12,14 +13,16 @@ from tests.generated.inputs import Values, draw, draw_state
 from tests.generated.support import assert_matches, call, cotangents, relative_error, run, truth
 
 
-def subset_gradients(name: str, form: Form, values: Values, state: Values, wanted: set[str], *,
-                     with_state: bool, final: bool) -> Values:
+def subset_gradients(
+    name: str, form: Form, values: Values, state: Values, wanted: set[str], *, with_state: bool, final: bool
+) -> Values:
     """Gradients by name through .backward(), for the tensors in `wanted`; the others must get none."""
     module = emitted(name)
     leaves = {n: x.detach().requires_grad_(n in wanted) for n, x in {**values, **(state if with_state else {})}.items()}
     start = module.State(*(leaves[n] for n in state)) if with_state else None
-    o, end = getattr(module, form.name)(**{n: leaves[n] for n in values}, initial_state=start,
-                                        output_final_state=final, backend=form.backend)
+    o, end = getattr(module, form.name)(
+        **{n: leaves[n] for n in values}, initial_state=start, output_final_state=final, backend=form.backend
+    )
     outputs = {"o": o, **(end._asdict() if final else {})}
     assert o.requires_grad == bool(wanted)
     if wanted:

@@ -1,4 +1,5 @@
 """Padding by a mask: wherever it stands, it neither writes nor decays nor counts, and nothing of it is read."""
+
 from __future__ import annotations
 
 import math
@@ -39,8 +40,9 @@ def mask_of(*names: str) -> Tensor:
     return torch.tensor([MASKS[n] for n in names], dtype=torch.bool)
 
 
-def weighed(module: ModuleType, form: Form, values: Values, state: Values, weights: Tensor,
-            **options: object) -> Values:
+def weighed(
+    module: ModuleType, form: Form, values: Values, state: Values, weights: Tensor, **options: object
+) -> Values:
     """Output, final state, and the gradients of the inputs for an output that is summed with these weights."""
     leaves = leaves_of(values)
     found = call(module, form, leaves, state, **options)
@@ -58,11 +60,11 @@ def test_a_padded_batch_is_its_rows_without_padding(name: str, form: Form) -> No
     weights = torch.randn(call(module, form, values, state)["o"].shape, dtype=torch.float64)
     found = weighed(module, form, values, state, weights, mask=mask)
     for b, kept in enumerate(mask):
-        own = {n: x[b:b + 1][:, kept] if n in module.INPUTS else x for n, x in values.items()}
-        start = {n: x[b:b + 1] for n, x in state.items()}
-        alone = weighed(module, NAIVE, own, start, weights[b:b + 1][:, kept])
+        own = {n: x[b : b + 1][:, kept] if n in module.INPUTS else x for n, x in values.items()}
+        start = {n: x[b : b + 1] for n, x in state.items()}
+        alone = weighed(module, NAIVE, own, start, weights[b : b + 1][:, kept])
         for n, x in alone.items():
-            here = found[n][b:b + 1]
+            here = found[n][b : b + 1]
             if n not in module.STATE:
                 assert not here[:, ~kept].any(), (n, b)
                 here = here[:, kept]
@@ -87,8 +89,10 @@ def test_what_padding_holds_changes_no_bit(name: str, form: Form) -> None:
     module = emitted(name)
     mask = mask_of("inner", "left")
     values = draw(module, B=2, T=T, H=1, K=4, V=3)
-    broken = {n: torch.where(mask.reshape(2, T, *[1] * (x.dim() - 2)), x, math.nan) if n in module.INPUTS else x
-              for n, x in values.items()}
+    broken = {
+        n: torch.where(mask.reshape(2, T, *[1] * (x.dim() - 2)), x, math.nan) if n in module.INPUTS else x
+        for n, x in values.items()
+    }
     first, second = (run(module, form, x, draw_state(module, values, N=2), mask=mask) for x in (values, broken))
     for n, x in first.items():
         assert torch.equal(x, second[n]), n
@@ -108,12 +112,15 @@ def test_padding_inside_packed_documents(name: str) -> None:
     assert all(torch.equal(found[n], needed[n]) for n in module.STATE)
 
 
-@pytest.mark.parametrize(("mask", "reason"), [
-    ([[True] * T], "expected a bool tensor"),
-    (torch.ones(1, T), "got torch.float32"),
-    (torch.ones(T, dtype=torch.bool), r"expected shape \[1, 21\]"),
-    (torch.ones(1, T - 1, dtype=torch.bool), r"got \[1, 20\]"),
-])
+@pytest.mark.parametrize(
+    ("mask", "reason"),
+    [
+        ([[True] * T], "expected a bool tensor"),
+        (torch.ones(1, T), "got torch.float32"),
+        (torch.ones(T, dtype=torch.bool), r"expected shape \[1, 21\]"),
+        (torch.ones(1, T - 1, dtype=torch.bool), r"got \[1, 20\]"),
+    ],
+)
 def test_a_wrong_mask_is_refused(mask: object, reason: str) -> None:
     module = emitted("simple_gla")
     with pytest.raises(ValueError, match=f"mask: .*{reason}"):

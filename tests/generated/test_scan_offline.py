@@ -7,7 +7,7 @@ import queue
 import pytest
 
 from recgen.cost.compile import Result
-from recgen.verify.offline import TARGETS
+from recgen.targets import TARGETS
 from tests.generated.catalogue import emitted
 from tests.generated.offline_jobs import Asked, answers, job
 
@@ -18,8 +18,15 @@ MATRIX = ((3, 64, 64), (1, 1, 17), (2, 256, 40))
 VECTOR = ((1, 1, 64), (1, 1, 1), (1, 1, 1000))  # V is the width of the channels
 WIDTHS = ("first width", "second width", "third width")
 MODES = ("chunk", "recurrent", "step")
-KERNELS = {"_scan_ends", "_hand_over", "_scan_forward", "_scan_ends_backward", "_scan_backward", "_recurrent_forward",
-           "_step_forward"}
+KERNELS = {
+    "_scan_ends",
+    "_hand_over",
+    "_scan_forward",
+    "_scan_ends_backward",
+    "_scan_backward",
+    "_recurrent_forward",
+    "_step_forward",
+}
 
 
 def jobs() -> list[Asked]:

@@ -1,4 +1,5 @@
 """Faults that kernels are known for, in both schedules and on packed documents: three segments, and short ones."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -39,8 +40,9 @@ def packed(name: str, **sizes: Any) -> tuple[Values, Values]:
 
 def matches(name: str, form: Form, values: Values, state: Values, note: object = "", **options: Any) -> None:
     module, options = emitted(name), {**PACKED, **options}
-    assert_matches(run(module, form, values, state, chunk_size=16, **options), truth(module, values, state, **options),
-                   note=note)
+    assert_matches(
+        run(module, form, values, state, chunk_size=16, **options), truth(module, values, state, **options), note=note
+    )
 
 
 @over(STRUCTURES, SCHEDULES)
@@ -166,5 +168,6 @@ def test_what_comes_later_changes_no_bit(name: str, form: Form, cut: int) -> Non
     found, other = (bits(name, form, x, state) for x in (values, later(values, cut)))
     assert not torch.equal(found["o"][:, cut:], other["o"][:, cut:])
     alone: Callable[[str], bool] = (lambda n: n == "o") if cut == 20 else lambda n: n == "o" or n[2:] in values
-    assert_same_bits({n: x[:, :cut] for n, x in other.items() if alone(n)},
-                     {n: x[:, :cut] for n, x in found.items() if alone(n)})
+    assert_same_bits(
+        {n: x[:, :cut] for n, x in other.items() if alone(n)}, {n: x[:, :cut] for n, x in found.items() if alone(n)}
+    )

@@ -1,4 +1,5 @@
 """Any width and any count: tiny ones, odd ones, the largest, and long sums; float32 products are exact."""
+
 from __future__ import annotations
 
 import pytest

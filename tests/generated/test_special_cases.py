@@ -1,4 +1,5 @@
 """γ·1 and 1 are special cases: operators that must coincide do, in every form."""
+
 from __future__ import annotations
 
 import functools
@@ -27,8 +28,11 @@ def gate_of(log_sigmoid: torch.Tensor) -> torch.Tensor:
 
 @functools.cache
 def compiled(kind: str, gamma: float = 1.0) -> ModuleType:
-    spec = {"one": RETNET_OF_ONE, "plain": PLAIN,
-            "fixed": {"name": "fixed", "decay": {"type": "fixed", "value": gamma}}}[kind]
+    spec = {
+        "one": RETNET_OF_ONE,
+        "plain": PLAIN,
+        "fixed": {"name": "fixed", "decay": {"type": "fixed", "value": gamma}},
+    }[kind]
     return recgen.load(spec)
 
 

@@ -1,4 +1,5 @@
 """The state: cut a sequence anywhere, carry the state through any pair of forms, and nothing changes."""
+
 from __future__ import annotations
 
 import itertools
@@ -26,8 +27,14 @@ from tests.generated.ways import split_run
 
 CUTS = (1, 16, 63, 64, 65, 69)
 TORCH_PAIRS = list(itertools.product(TORCH_FORMS, repeat=2))
-TRITON_PAIRS = [(CHUNK_TRITON, CHUNK_TRITON), (RECURRENT_TRITON, CHUNK_TRITON), (CHUNK_TRITON, RECURRENT_TRITON),
-                (RECURRENT_TRITON, RECURRENT_TRITON), (CHUNK, CHUNK_TRITON), (CHUNK_TRITON, CHUNK)]
+TRITON_PAIRS = [
+    (CHUNK_TRITON, CHUNK_TRITON),
+    (RECURRENT_TRITON, CHUNK_TRITON),
+    (CHUNK_TRITON, RECURRENT_TRITON),
+    (RECURRENT_TRITON, RECURRENT_TRITON),
+    (CHUNK, CHUNK_TRITON),
+    (CHUNK_TRITON, CHUNK),
+]
 
 
 @pytest.mark.parametrize("pair", TORCH_PAIRS, ids=lambda pair: f"{pair[0].name}-{pair[1].name}")
@@ -86,9 +93,9 @@ def test_positions_beyond_what_float32_can_count(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, T=1, H=1, K=4, V=2)
     token = {n: x[:, 0] if n in module.INPUTS else x for n, x in values.items()}
-    state = draw_state(module, values) | {"position": torch.tensor([2.0 ** 24], dtype=torch.float64)}
-    assert call(module, form, values, state)["position"].item() == 2 ** 24 + 1
-    assert module.step(**token, state=module.State(**state))[1].position.item() == 2 ** 24 + 1
+    state = draw_state(module, values) | {"position": torch.tensor([2.0**24], dtype=torch.float64)}
+    assert call(module, form, values, state)["position"].item() == 2**24 + 1
+    assert module.step(**token, state=module.State(**state))[1].position.item() == 2**24 + 1
 
 
 @over(REPRESENTATIVES)
@@ -103,6 +110,7 @@ def test_a_state_may_be_a_plain_tuple(name: str, form: Form) -> None:
     module = emitted(name)
     values = draw(module, T=20, H=1)
     state = draw_state(module, values)
-    o, _ = getattr(module, form.name)(**values, initial_state=tuple(state.values()), backend=form.backend,
-                                      chunk_size=16)
+    o, _ = getattr(module, form.name)(
+        **values, initial_state=tuple(state.values()), backend=form.backend, chunk_size=16
+    )
     assert torch.equal(o, call(module, form, values, state, chunk_size=16)["o"])

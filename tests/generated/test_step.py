@@ -1,4 +1,5 @@
 """One token: the kernel and torch, states that are overwritten, and pools of states."""
+
 from __future__ import annotations
 
 from types import ModuleType
@@ -78,8 +79,11 @@ def test_a_forward_derivative_is_refused_by_the_kernel() -> None:
     module = emitted("simple_gla")
     token, state = tokens(module)
     with pytest.raises(RuntimeError, match="forward-mode derivatives need mode='naive'"):
-        torch.func.jvp(lambda q: module.step(**{**token, "q": q}, state=state, backend="triton")[0],
-                       (token["q"],), (torch.ones_like(token["q"]),))
+        torch.func.jvp(
+            lambda q: module.step(**{**token, "q": q}, state=state, backend="triton")[0],
+            (token["q"],),
+            (torch.ones_like(token["q"]),),
+        )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -87,7 +91,7 @@ def test_a_step_has_a_scale(backend: str) -> None:
     module = emitted("simple_gla")
     token, state = tokens(module)
     o, _ = module.step(**token, state=state, backend=backend)
-    twice, _ = module.step(**token, state=state, scale=2 * 6 ** -0.5, backend=backend)
+    twice, _ = module.step(**token, state=state, scale=2 * 6**-0.5, backend=backend)
     torch.testing.assert_close(twice, 2 * o)
 
 
@@ -128,8 +132,9 @@ def test_steps_in_place_are_the_sequence(name: str) -> None:
     values = draw(module, B=2, T=9, H=2, K=6, V=5)
     state = module.State(**draw_state(module, values))
     o_expected, expected = module.naive(**values, initial_state=copied(state), output_final_state=True)
-    outputs = [module.step(**token_of(module, values, t), state=state, in_place=True, backend="triton")[0]
-               for t in range(9)]
+    outputs = [
+        module.step(**token_of(module, values, t), state=state, in_place=True, backend="triton")[0] for t in range(9)
+    ]
     close((torch.stack(outputs, 1), state), (o_expected, expected))
 
 
@@ -154,6 +159,7 @@ def test_the_kernel_has_gradients_too(name: str) -> None:
 
     class Steps:
         """The module with its step as a form over sequences of one token."""
+
         STATE, State, INPUTS = module.STATE, module.State, module.INPUTS
 
         @staticmethod
@@ -161,6 +167,7 @@ def test_the_kernel_has_gradients_too(name: str) -> None:
             token = token_of(module, {n: x for n, x in options.items() if n in values})
             o, after = module.step(**token, state=initial_state, backend="triton")
             return o[:, None], after
+
     assert_matches(run(Steps, RECURRENT_TRITON, values, state), expected)
 
 
@@ -182,19 +189,24 @@ def test_the_operator_of_a_step_is_registered_right(name: str) -> None:
         torch.library.opcheck(original, arguments, test_utils=("test_schema", "test_faketensor"))
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"in_place": 1}, "in_place: expected True or False, got 1"),
-    ({"in_place": True, "state": None}, "in_place: there is no state to overwrite; pass one as `state`"),
-    ({"slots": torch.tensor([0, 1]), "state": None}, "slots: there is no state for them; pass the pool as `state`"),
-    ({"slots": [0, 1]}, "slots: expected an int32 or int64 tensor, got list"),
-    ({"slots": torch.tensor([0.0, 1.0])}, "slots: expected an int32 or int64 tensor, got torch.float32"),
-    ({"slots": torch.tensor([0])}, "slots: expected shape [2] on cpu, got [1] on cpu"),
-    ({"slots": torch.tensor([0, 2])}, "slots: expected different ones below 2, the size of the pool, got [0, 2]"),
-    ({"slots": torch.tensor([1, 1])}, "slots: expected different ones below 2, the size of the pool, got [1, 1]"),
-    ({"slots": torch.tensor([-1, -1]), "state": (torch.zeros(0, 2, 6, 5),)},
-     "slots: the pool is empty; it needs at least one state"),
-    ({"backend": "cuda"}, "backend: expected one of 'auto', 'torch', 'triton', got 'cuda'"),
-])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"in_place": 1}, "in_place: expected True or False, got 1"),
+        ({"in_place": True, "state": None}, "in_place: there is no state to overwrite; pass one as `state`"),
+        ({"slots": torch.tensor([0, 1]), "state": None}, "slots: there is no state for them; pass the pool as `state`"),
+        ({"slots": [0, 1]}, "slots: expected an int32 or int64 tensor, got list"),
+        ({"slots": torch.tensor([0.0, 1.0])}, "slots: expected an int32 or int64 tensor, got torch.float32"),
+        ({"slots": torch.tensor([0])}, "slots: expected shape [2] on cpu, got [1] on cpu"),
+        ({"slots": torch.tensor([0, 2])}, "slots: expected different ones below 2, the size of the pool, got [0, 2]"),
+        ({"slots": torch.tensor([1, 1])}, "slots: expected different ones below 2, the size of the pool, got [1, 1]"),
+        (
+            {"slots": torch.tensor([-1, -1]), "state": (torch.zeros(0, 2, 6, 5),)},
+            "slots: the pool is empty; it needs at least one state",
+        ),
+        ({"backend": "cuda"}, "backend: expected one of 'auto', 'torch', 'triton', got 'cuda'"),
+    ],
+)
 def test_wrong_arguments_are_named(options: dict[str, Any], message: str) -> None:
     module = emitted("simple_gla")
     token, state = tokens(module)

@@ -1,4 +1,5 @@
 """The tiles that a module ships: every one gives right results, and what several kernels share fits together."""
+
 from __future__ import annotations
 
 import inspect

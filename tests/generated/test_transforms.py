@@ -1,4 +1,5 @@
 """Derivatives of other kinds: forward mode and torch.func are right in `naive`, and refused in the other forms."""
+
 from __future__ import annotations
 
 import pytest
@@ -29,6 +30,7 @@ def function_of(name: str, argument: str, form: Form = CHUNK):
 
     def run(x: Tensor, mode: str = form.name) -> Tensor:
         return module.operator(**{**values, argument: x}, mode=mode, backend=form.backend)[0]
+
     return run, values[argument]
 
 
@@ -45,12 +47,15 @@ def test_forward_mode_is_refused(form: Form) -> None:
             run(forward_ad.make_dual(x, tangent(x)))
 
 
-@pytest.mark.parametrize("transform", [
-    pytest.param(lambda run, x: torch.func.grad(lambda y: run(y).sum())(x), id="grad"),
-    pytest.param(lambda run, x: torch.func.jvp(run, (x,), (tangent(x),)), id="jvp"),
-    pytest.param(lambda run, x: torch.func.vmap(run)(torch.stack([x, x])), id="vmap"),
-    pytest.param(lambda run, x: torch.func.jacrev(run)(x), id="jacrev"),
-])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        pytest.param(lambda run, x: torch.func.grad(lambda y: run(y).sum())(x), id="grad"),
+        pytest.param(lambda run, x: torch.func.jvp(run, (x,), (tangent(x),)), id="jvp"),
+        pytest.param(lambda run, x: torch.func.vmap(run)(torch.stack([x, x])), id="vmap"),
+        pytest.param(lambda run, x: torch.func.jacrev(run)(x), id="jacrev"),
+    ],
+)
 @pytest.mark.parametrize("form", each_form([PARALLEL, CHUNK, RECURRENT, CHUNK_TRITON]))
 def test_torch_func_is_refused(form: Form, transform) -> None:
     run, x = function_of("simple_gla", "k", form)
@@ -58,15 +63,21 @@ def test_torch_func_is_refused(form: Form, transform) -> None:
         transform(run, x)
 
 
-@pytest.mark.parametrize(("name", "argument"), [
-    (name, argument) for name in (*REPRESENTATIVES, "retnet_rotary", "hgrn", "rwkv4", "linear_attention_global")
-    for argument in axes(emitted(name))])
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        (name, argument)
+        for name in (*REPRESENTATIVES, "retnet_rotary", "hgrn", "rwkv4", "linear_attention_global")
+        for argument in axes(emitted(name))
+    ],
+)
 def test_naive_takes_them_all(name: str, argument: str) -> None:
     """Against numerical differences, or gradients, or a loop."""
     run, x = function_of(name, argument)
 
     def naive(y: Tensor) -> Tensor:
         return run(y, mode="naive")
+
     direction, small = tangent(x), 1e-6
     numerical = (naive(x + small * direction) - naive(x - small * direction)) / (2 * small)
     with forward_ad.dual_level():

@@ -1,4 +1,5 @@
 """Other ways through a sequence than one call: cut in two, or document by document."""
+
 from __future__ import annotations
 
 from types import ModuleType
@@ -25,8 +26,10 @@ def separately(module: ModuleType, values: Values, state: Values, offsets: tuple
     leaves, start = leaves_of(in_float64(values)), leaves_of(in_float64(state))
     found = []
     for i, (begin, end) in enumerate(zip(offsets, offsets[1:], strict=False)):
-        own = {n: x[i:i + 1] for n, x in start.items()}
+        own = {n: x[i : i + 1] for n, x in start.items()}
         found.append(call(module, NAIVE, part(module, leaves, begin, end), own) if end > begin else own)
-    outputs = {"o": torch.cat([x["o"] for x in found if "o" in x], 1),
-               **{n: torch.cat([x[n] for x in found]) for n in state}}
+    outputs = {
+        "o": torch.cat([x["o"] for x in found if "o" in x], 1),
+        **{n: torch.cat([x[n] for x in found]) for n in state},
+    }
     return results(outputs, {**leaves, **start})

@@ -46,11 +46,11 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     before = forget()
     asked: list[str] = []
 
-    def compile_spec(spec: Any) -> str:
+    def compile_files(spec: Any, stem: str, **_: bool) -> dict[str, str]:
         asked.append(spec.name)
-        return small_compiler(spec)
+        return {f"{stem}.py": small_compiler(spec)}
 
-    monkeypatch.setattr("recgen.compiler.compile_spec", compile_spec)
+    monkeypatch.setattr("recgen.compiler.compile_files", compile_files)
     yield asked
     forget()
     sys.modules.update(before)

@@ -13,7 +13,7 @@ import pytest
 
 from recgen.loader import load_file
 
-SOURCE = '''\
+SOURCE = """\
 from typing import NamedTuple
 
 
@@ -27,7 +27,7 @@ def decay():
 
 def fail():
     raise ValueError("decay {decay}")
-'''
+"""
 
 
 def write(path: Path, decay: float) -> Path:

@@ -166,7 +166,7 @@ def test_a_spec_can_be_a_catalogue_name() -> None:
 @pytest.mark.parametrize(
     ("spec", "error", "said"),
     [
-        ("retnett", FileNotFoundError, "did you mean 'retnet'"),
+        ("retnett", FileNotFoundError, "did you mean retnet"),
         ("nowhere/retnet.yaml", FileNotFoundError, "nowhere/retnet.yaml"),
         (Path("retnet"), FileNotFoundError, "retnet"),
         (".", FileNotFoundError, "folder"),

@@ -1,4 +1,5 @@
 """The catalogue's operators, derived once without their proofs."""
+
 from __future__ import annotations
 
 from functools import cache

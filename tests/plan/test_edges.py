@@ -1,4 +1,5 @@
 """States at some chunks' edges: the sums over one that is not there follow from the chunk before."""
+
 from __future__ import annotations
 
 import pytest

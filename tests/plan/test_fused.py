@@ -1,4 +1,5 @@
 """The fused schedule: one forward launch, the adjoint cut by what it carries, every gradient stored once."""
+
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,4 +1,5 @@
 """Statements come after what they need, and level values stay inside level loops."""
+
 from __future__ import annotations
 
 from recgen.algebra.derive import Derivation

@@ -1,4 +1,5 @@
 """Sizes and factorisation follow from the bounds of the log-decay."""
+
 from __future__ import annotations
 
 from recgen.algebra.derive import derive

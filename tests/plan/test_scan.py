@@ -1,4 +1,5 @@
 """The scan schedule: runs from nothing both ways, and one walk each way; what a tile cannot complete is summed."""
+
 from __future__ import annotations
 
 from recgen.algebra.derive import derive
@@ -12,7 +13,9 @@ from .conftest import plan_of
 def test_chunks_first_run_from_nothing_both_ways() -> None:
     found = plan_of("mamba")
     assert [(k.name, k.reverse, k.stores) for k in found.alone] == [
-        ("_scan_ends", False, ()), ("_scan_ends_backward", True, ())]
+        ("_scan_ends", False, ()),
+        ("_scan_ends_backward", True, ()),
+    ]
     assert [k.name for k in (found.forward, *found.backward)] == ["_scan_forward", "_scan_backward"]
 
 
@@ -49,6 +52,10 @@ def test_features_of_the_whole_width_are_given_to_those_who_read_them() -> None:
     found = scanned(f"{full}feature_map: {{query: softmax(x), key: x}}\n")
     assert [n.name for n in found.given] == ["query"]
     assert {k.name: [n.name for n in k.kept] for k in (*found.alone, found.forward, *found.backward)} == {
-        "_scan_ends": [], "_scan_ends_backward": ["query"], "_scan_forward": ["query"], "_scan_backward": ["query"]}
+        "_scan_ends": [],
+        "_scan_ends_backward": ["query"],
+        "_scan_forward": ["query"],
+        "_scan_backward": ["query"],
+    }
     assert "d_q" in found.epilogue.outputs, "through the slope of softmax, in torch"
     assert scanned(full).given == ()

@@ -1,4 +1,5 @@
 """A kernel sees one tile of an axis: what is complete there, what is a partial sum, and what must be kept."""
+
 from __future__ import annotations
 
 import pytest

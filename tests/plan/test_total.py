@@ -65,9 +65,7 @@ def test_a_write_that_reads_its_own_total_is_refused(plan: Plan) -> None:
         check_program(replace(plan.program, carries=(wrong, *plan.program.carries[1:])))
 
 
-def test_gradients_that_would_come_before_their_totals_are_refused(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gradients_that_would_come_before_their_totals_are_refused(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "READS", (True, "m"))
     with pytest.raises(PlanError, match="before the totals of the gradients are known"):
         schedule.total(plan.program, plan.adjoint)

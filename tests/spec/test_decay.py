@@ -143,6 +143,7 @@ def test_declared_bounds_stand_in_for_a_proof() -> None:
     [
         ("decay: {type: fixed, log: -2, bounds: [-1, 0]}", (2, 27), "the declared bounds [-1, 0] cannot hold"),
         ("decay: {type: fixed, log: -2, bounds: [-1, 0.5]}", (2, 39), "above 0 makes the state grow"),
+        ("decay: {type: fixed, log: -2, bounds: [.nan, 0]}", (2, 39), "this is the text '.nan'"),
         ("decay: {type: fixed, log: -2, bounds: [-3, 0]}\nbounds: [-3, 0]", (3, 1), "given here and in the decay"),
         ("decay: {type: fixed, log: -2, value: 0.1}", (2, 31), "log and value both state the decay"),
         ("decay: {type: fixed}", (2, 15), "a fixed decay needs its expression"),
@@ -163,12 +164,15 @@ def test_how_a_decay_may_be_stated(line: str, where: tuple[int, int], reason: st
     assert place(problem) == where
 
 
-@pytest.mark.parametrize(("line", "reason"), [
-    ("{type: gated, value: tanh(g)}", "which can be negative"),
-    ("{type: gated, log: -sqrt(g)}", "which can be negative"),
-    ("{type: gated, log: -sqrt(abs(g))}", "no finite slope in g where g = 0"),
-    ("{type: fixed, log: -1 / h}", "-1/h has no finite value at h = 0"),
-])
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{type: gated, value: tanh(g)}", "which can be negative"),
+        ("{type: gated, log: -sqrt(g)}", "which can be negative"),
+        ("{type: gated, log: -sqrt(abs(g))}", "no finite slope in g where g = 0"),
+        ("{type: fixed, log: -1 / h}", "-1/h has no finite value at h = 0"),
+    ],
+)
 def test_a_decay_without_a_value_somewhere_is_refused(line: str, reason: str) -> None:
     found = problems(f"name: x\ndecay: {line}\n" + ("inputs: {g: B T H}\n" if "gated" in line else ""))
     assert any(reason in p.reason for p in found), found

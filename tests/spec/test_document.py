@@ -96,6 +96,38 @@ def test_what_is_refused_of_yaml(text: str, where: tuple[int, int], reason: str)
     assert place(problem) == where
 
 
+@pytest.mark.parametrize(
+    ("text", "where", "fix"),
+    [
+        ("name: a\ndecay:\n\ttype: fixed\n", (3, 1), "indent with spaces"),
+        ("name: a\n  title: b\n", (2, 3), "begin it in column 1, like name above it"),
+        ("name: a\ndecay:\n    type: fixed\n  log: -1\n", (4, 3), "begin it in column 5, like type above it"),
+        ("name: a\nscale: 1 +\n  K\n  title: b\n", (4, 3), "begin it in column 1, like scale above it"),
+        ("name a\nscale: 2\n", (1, 1), "write name: a"),
+        ("name:a\nscale: 2\n", (1, 1), "write name: a"),
+        ("name: a\n# why\ntitle b # c\n\nscale: 2\n", (3, 1), "write title: b"),
+        ("name: a\ndecay:\n  type fixed\n  log: -1\n", (3, 3), "write type: fixed"),
+        ("name: a\nscale: 2\ntitle b\n", (3, 1), "write title: b"),
+        ("name: a\nkey: k : 2\n", (2, 8), 'in quotes, such as "k : 2"'),
+        ("name: a\nkey: @x\n", (2, 6), "in quotes"),
+        ('name: a\nkey: "k" * 2\n', (2, 10), "in quotes"),
+        ('name: a\nkey: "k" + 2\n', (2, 10), "in quotes"),
+        ("name: a\nkey: * 2\n", (2, 6), "in quotes"),
+        ("name: a\n- b\n", (2, 1), "write `key: value`"),
+        ("name: a\ninputs: {g: B T H\nscale: 2\n", (2, 9), "close it with }"),
+        ("name: a\nbounds: [-1, 0\n", (2, 9), "close it with ]"),
+        ("name: a\ntitle: 'b\n", (2, 8), "close it at the end"),
+        ('name: a\ntitle: "\\q"\n', (2, 9), "write the backslash twice"),
+        ("name: a\nkey: #k\n", (2, 1), "begins a comment"),
+        ("name: a\ntitle: " + "[" * 13 + "]" * 13, (2, 19), "write it flatter"),
+    ],
+)
+def test_a_mistake_of_yaml_is_shown_where_it_is_with_a_fix(text: str, where: tuple[int, int], fix: str) -> None:
+    problem = only(text)
+    assert fix in problem.fix
+    assert place(problem) == where
+
+
 def test_yaml_1_2_may_be_asked_for() -> None:
     assert read_text("%YAML 1.2\n---\nname: mine\n").name == "mine"
 
@@ -131,6 +163,14 @@ def test_a_missing_file_names_the_nearest(tmp_path) -> None:
     with pytest.raises(SpecError, match="there is no such file") as info:
         read(tmp_path / "retnt.yaml")
     assert "retnet.yaml" in info.value.problems[0].fix
+
+
+@pytest.mark.parametrize("missing", ["nofile.yaml", "oo.yaml", "o.yaml"])
+def test_a_missing_file_names_none_that_is_quite_another(tmp_path, missing: str) -> None:
+    (tmp_path / "o8.yaml").write_text("name: o8\n")
+    with pytest.raises(SpecError) as info:
+        read(tmp_path / missing)
+    assert info.value.problems[0].fix == "give the path of a YAML file"
 
 
 def test_a_folder_is_no_spec(tmp_path) -> None:

@@ -45,3 +45,9 @@ def test_errors_survive_pickling(kind: type[SpecError]) -> None:
     assert type(again) is kind
     assert again.problems == (PROBLEM,)
     assert isinstance(again, SpecError)
+
+
+def test_of_very_many_problems_the_first_are_shown() -> None:
+    error = SpecError(Problem(Location("a.yaml", line, 1), "", "wrong") for line in range(1, 101))
+    assert len(error.problems) == 100
+    assert str(error).splitlines()[-2:] == ["a.yaml:40:1: wrong", "… and 60 more problems"]

@@ -85,7 +85,7 @@ def test_a_declared_name_means_itself(name: str) -> None:
 def test_an_undeclared_name_is_no_constant(name: str) -> None:
     text, reason, fix = refusal(f"2 * {name}")
     assert (text, reason) == (name, f"{name} is not declared")
-    assert fix == "known here: g, w, x, h or K"
+    assert fix == f"declare {name} under inputs or params; known here: g, w, x, h or K"
 
 
 @pytest.mark.parametrize("name", ["S", "z", "n", "y", "o"])
@@ -114,7 +114,15 @@ def test_the_state_may_enter_no_expression(name: str) -> None:
         ("x // 2", "//", "not an operator", "write /"),
         ("x = 2", "=", "not an operator", "=="),
         ("x @ w", "@", "matrix products", ""),
-        ("x.real", ".", "attributes do not exist", ""),
+        ("x.real", "x.real", "attributes do not exist", "use a declared name"),
+        ("2 * nn.f.tanh(x)", "nn.f.tanh", "attributes do not exist", "write tanh(x)"),
+        ("1 + .", ".", "attributes do not exist", "use a declared name"),
+        ("1j", "1j", "numbers are real here", "write a real number"),
+        ("x: 2", ":", "does not belong", "remove it"),
+        ("x#2", "#", "does not belong", "remove it; a comment has a space"),
+        ("z * 2", "z", "the normalizer's state", "or declare an input z"),
+        ("o * 2", "o", "the output", "use inputs and parameters only"),
+        ("scale * 2", "scale", "scale is not declared", "declare a name of your own under inputs or params; known"),
         ("x[0]", "[", "indexing does not exist", ""),
         ("|x|", "|", "not an operator", "abs(a)"),
         ("x − 1", "−", "typographic minus", "type -"),

@@ -206,3 +206,12 @@ def test_registering_twice_changes_nothing_and_another_is_refused(registered: Fa
     assert register_family(registered) == registered
     with pytest.raises(ValueError, match="registered already"):
         register_family(Family(name=registered.name, type="fixed", log="-1"))
+
+
+@pytest.mark.parametrize("path", ["../softplus_gate.yaml", "a/../../softplus_gate.yaml", "{folder}/softplus_gate.yaml"])
+def test_a_family_outside_the_specs_folder_is_refused_by_its_path(folder: Path, path: str) -> None:
+    inner = folder / "inner"
+    inner.mkdir()
+    (inner / "mine.yaml").write_text(f"name: mine\ndecay: {{family: {path.format(folder=folder)}}}\n")
+    with pytest.raises(SpecError, match="leads out of the spec's folder"):
+        read(inner / "mine.yaml")

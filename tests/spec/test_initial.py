@@ -73,8 +73,9 @@ def test_only_an_initial_value_is_random() -> None:
 
 
 def test_the_index_of_a_key_channel_is_for_parameters_with_one() -> None:
-    spec = read_text("name: x\nparams: {w: {axes: H K, init: log(k + 1) - h}}\n"
-                     "decay: {type: learned, per: key, log: -exp(w)}")
+    spec = read_text(
+        "name: x\nparams: {w: {axes: H K, init: log(k + 1) - h}}\ndecay: {type: learned, per: key, log: -exp(w)}"
+    )
     assert {s.name for s in spec.params[0].init.tree.free_symbols} == {"k", "h"}
     with pytest.raises(SpecError, match="k is the key channel index, and w has no key axis"):
         read_text("name: x\nparams: {w: {axes: H, init: log(k + 1)}}\ndecay: {type: learned, log: -exp(w)}")

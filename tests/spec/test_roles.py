@@ -6,7 +6,7 @@ import pytest
 import sympy
 
 from recgen.spec.model import FEATURE, PAIR, SIZES, Normalizer, symbol
-from tests.spec.refusals import operator, place, problems
+from tests.spec.refusals import only, operator, place, problems
 
 
 def names(body: str) -> list[tuple[str, str, str]]:
@@ -103,6 +103,9 @@ def test_a_buffer_is_a_parameter_that_is_not_learned() -> None:
         ("feature_map: x * S", (2, 18), "S is the state", ""),
         ("key_weight: {}", (2, 1), "the weight has no expression", "key_weight: {log: …}"),
         ("key_weight: {value: 1, log: 2}", (2, 1), "both state the weight", "keep one"),
+        ("params: {W: {axes: M K, init: 0}}\nfeature_map: matmul(x, W)", (3, 14), "a matrix", "write matmul(W, x)"),
+        ("feature_map: w * x", (2, 14), "w is not declared", "declare w under params;"),
+        ("scale: w", (2, 8), "w is not declared", "known here: K, V or H"),
         ("scale: q", (2, 8), "q does not enter the scale", "K, V, H"),
         ("scale: h", (2, 8), "h does not enter the scale", "K, V, H"),
         ("scale: 1 / k", (2, 12), "k does not enter the scale", "K, V, H"),
@@ -138,13 +141,16 @@ def test_a_feature_map_is_defined_for_every_x(text: str) -> None:
     assert any("can be negative" in p.reason for p in problems(f"name: a\nfeature_map: {text}\n"))
 
 
-@pytest.mark.parametrize(("body", "where", "reason"), [
-    ("feature_map: sqrt(relu(x))", (2, 14), "no finite slope in x where x = 0"),
-    ("feature_map: sqrt(relu(x - 1))", (2, 14), "no finite slope in x where x = 0"),
-    ("query: q * sqrt(abs(k))", (2, 8), "no finite slope in k where k = 0"),
-    ("inputs: {g: B T H}\nkey_weight: sqrt(1 - exp(-g ** 2))", (3, 13), "no finite slope in g where g = 0"),
-    ("inputs: {g: B T H V}\nreadout: {gate: abs(g) ** 0.5}", (3, 17), "no finite slope in g where g = 0"),
-])
+@pytest.mark.parametrize(
+    ("body", "where", "reason"),
+    [
+        ("feature_map: sqrt(relu(x))", (2, 14), "no finite slope in x where x = 0"),
+        ("feature_map: sqrt(relu(x - 1))", (2, 14), "no finite slope in x where x = 0"),
+        ("query: q * sqrt(abs(k))", (2, 8), "no finite slope in k where k = 0"),
+        ("inputs: {g: B T H}\nkey_weight: sqrt(1 - exp(-g ** 2))", (3, 13), "no finite slope in g where g = 0"),
+        ("inputs: {g: B T H V}\nreadout: {gate: abs(g) ** 0.5}", (3, 17), "no finite slope in g where g = 0"),
+    ],
+)
 def test_what_has_a_value_but_no_slope_is_refused(body: str, where: tuple[int, int], reason: str) -> None:
     problem = problems(f"name: mine\n{body}\n")[0]
     assert reason in problem.reason
@@ -160,3 +166,17 @@ def test_an_operator_has_an_input() -> None:
     problem = problems("name: mine\nstate: vector\nvalue: u\nparams: {u: {axes: D, init: 1}}\n")[0]
     assert "without an input" in problem.reason
     assert place(problem) == (3, 1)
+
+
+@pytest.mark.parametrize("name", ["slots", "in_place", "after", "cuts", "heads", "segment", "start", "time", "S_ends"])
+def test_names_that_the_emitted_file_needs_are_kept(name: str) -> None:
+    assert "emitted" in only(f"name: mine\ninputs: {{{name}: B T H}}\nkey_weight: exp({name})\n").reason
+
+
+USES = ["key: 1 - exp(log_decay)", "key_weight: -log_decay", "readout: {gate: exp(log_decay)}"]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_uses_a_refused_decay_is_not_refused_for_it(use: str) -> None:
+    problem = only(f"name: mine\ninputs: {{g: B T H K}}\n{use}\ndecay: {{type: gated, per: key, log: logsigmod(g)}}\n")
+    assert place(problem)[0] == 4

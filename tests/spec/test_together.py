@@ -1,4 +1,5 @@
 """Keys that are right one by one and do not fit each other."""
+
 from __future__ import annotations
 
 import pytest
@@ -31,10 +32,13 @@ def test_query_and_key_need_as_many_features() -> None:
     read_text("name: mine\nfeature_map: {query: 'concat(x, -x)', key: 'concat(exp(x), exp(-x))'}\n")
 
 
-@pytest.mark.parametrize(("text", "name"), [
-    ("decay: {type: gated, per: value, log: 'where(g > 0, -0.5, -0.1)'}", "g"),
-    ("value: g\nfeature_map: 'where(x > 0, 1, 0.5)'", "q"),
-])
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("decay: {type: gated, per: value, log: 'where(g > 0, -0.5, -0.1)'}", "g"),
+        ("value: g\nfeature_map: 'where(x > 0, 1, 0.5)'", "q"),
+    ],
+)
 def test_what_gets_no_gradient_from_anything_is_refused(text: str, name: str) -> None:
     with pytest.raises(SpecError, match=f"all that depends on {name} goes in steps"):
         read_text(f"name: mine\ninputs: {{g: B T H V}}\n{text}\n", "mine.yaml")
@@ -45,12 +49,15 @@ def test_an_input_called_x_leaves_the_feature_map_its_argument() -> None:
     assert spec.key_map.text == "elu(x) + 1" and [t.name for t in spec.inputs] == ["q", "k", "x"]
 
 
-@pytest.mark.parametrize(("text", "line"), [
-    ("decay: {type: gated, per: key, log: logsigmoid(g)}", 4),
-    ("key_weight: sigmoid(g)", 4),
-    ("key_weight: {log: g}\nnormalizer: sum", 4),
-    ("readout: {kind: exclusive, bonus: g}", 4),
-])
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("decay: {type: gated, per: key, log: logsigmoid(g)}", 4),
+        ("key_weight: sigmoid(g)", 4),
+        ("key_weight: {log: g}\nnormalizer: sum", 4),
+        ("readout: {kind: exclusive, bonus: g}", 4),
+    ],
+)
 def test_a_wider_map_leaves_no_key_channels_to_decay_or_weigh(text: str, line: int) -> None:
     with pytest.raises(SpecError) as caught:
         read_text(f"name: mine\ninputs: {{g: B T H K}}\nfeature_map: concat(exp(x), exp(-x))\n{text}\n")
@@ -63,17 +70,30 @@ def test_a_wider_map_leaves_no_key_channels_to_decay_or_weigh(text: str, line: i
 LOG = "key_weight: {log: i}\ninputs: {i: B T H}"
 
 
-@pytest.mark.parametrize(("text", "line", "reason", "fix"), [
-    (LOG, 2, "a weight given by its logarithm may exceed what float32 holds", "add `normalizer: sum`"),
-    ("params: {b: {axes: H, init: 0}}\nkey_weight: {log: b}\nnormalizer: sum", 3, "the same at every token", "exp(b)"),
-    (f"{LOG}\nnormalizer: {{kind: sum, eps: 0}}", 4, "without eps the denominator must be above 0", "eps: 1e-6"),
-    ("state: vector\nnormalizer: {kind: sum, eps: 0}", 3, "without eps the denominator must be above 0", "log: …"),
-    ("state: vector\ninputs: {i: B T D}\nkey_weight: {log: i}\nnormalizer: {kind: sum, eps: 0}\nreadout: exclusive", 5,
-     "with the token's own among them", "a positive bonus such as exp(u)"),
-    ("normalizer: {kind: max_abs, eps: 1}", 2, "the normalizer max_abs has no eps", "write floor"),
-    ("normalizer: {kind: sum, floor: 1}", 2, "the normalizer sum has no floor", "write eps"),
-    ("normalizer: {kind: abs_sum, floor: 0}", 2, "the floor keeps the denominator from being 0", "write floor: 1"),
-])
+@pytest.mark.parametrize(
+    ("text", "line", "reason", "fix"),
+    [
+        (LOG, 2, "a weight given by its logarithm may exceed what float32 holds", "add `normalizer: sum`"),
+        (
+            "params: {b: {axes: H, init: 0}}\nkey_weight: {log: b}\nnormalizer: sum",
+            3,
+            "the same at every token",
+            "exp(b)",
+        ),
+        (f"{LOG}\nnormalizer: {{kind: sum, eps: 0}}", 4, "without eps the denominator must be above 0", "eps: 1e-6"),
+        ("state: vector\nnormalizer: {kind: sum, eps: 0}", 3, "without eps the denominator must be above 0", "log: …"),
+        (
+            "state: vector\ninputs: {i: B T D}\nkey_weight: {log: i}\nnormalizer: {kind: sum, eps: 0}\n"
+            "readout: exclusive",
+            5,
+            "with the token's own among them",
+            "a positive bonus such as exp(u)",
+        ),
+        ("normalizer: {kind: max_abs, eps: 1}", 2, "the normalizer max_abs has no eps", "write floor"),
+        ("normalizer: {kind: sum, floor: 1}", 2, "the normalizer sum has no floor", "write eps"),
+        ("normalizer: {kind: abs_sum, floor: 0}", 2, "the floor keeps the denominator from being 0", "write floor: 1"),
+    ],
+)
 def test_weights_and_constants_that_leave_no_number(text: str, line: int, reason: str, fix: str) -> None:
     with pytest.raises(SpecError) as caught:
         read_text(f"name: mine\n{text}\n", "mine.yaml")
@@ -81,12 +101,15 @@ def test_weights_and_constants_that_leave_no_number(text: str, line: int, reason
     assert found.location.line == line and reason in found.reason and fix in found.fix
 
 
-@pytest.mark.parametrize("text", [
-    f"{LOG}\nnormalizer: {{kind: abs_sum, floor: 0.5}}",
-    "normalizer: {kind: max_abs, floor: 2}",
-    "state: vector\ninputs: {k: B T D, v: B T D}\nparams: {u: {axes: D, init: k / D}}\nkey_weight: {log: k}\n"
-    "normalizer: {kind: sum, eps: 0}\nreadout: {kind: exclusive, bonus: 2 * exp(u)}",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LOG}\nnormalizer: {{kind: abs_sum, floor: 0.5}}",
+        "normalizer: {kind: max_abs, floor: 2}",
+        "state: vector\ninputs: {k: B T D, v: B T D}\nparams: {u: {axes: D, init: k / D}}\nkey_weight: {log: k}\n"
+        "normalizer: {kind: sum, eps: 0}\nreadout: {kind: exclusive, bonus: 2 * exp(u)}",
+    ],
+)
 def test_what_is_written_out_is_read_back(text: str) -> None:
     spec = read_text(f"name: mine\n{text}\n")
     assert read_dict(spec.as_dict()) == spec

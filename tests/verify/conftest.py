@@ -24,6 +24,15 @@ def handmade() -> ModuleType:
     return load_module(HANDMADE)
 
 
+def broken(folder: Path, old: str, new: str) -> ModuleType:
+    """The hand-written module with one piece of its text replaced."""
+    text = HANDMADE.read_text()
+    assert text.count(old) == 1
+    path = folder / "broken.py"
+    path.write_text(text.replace(old, new))
+    return load_module(path)
+
+
 @pytest.fixture(scope="session")
 def profile(handmade: ModuleType) -> Profile:
     return Profile.of(handmade)

@@ -14,18 +14,9 @@ from recgen.verify.driver import Options
 from recgen.verify.interpreter import Interpreted
 from recgen.verify.shrink import shrink, simpler
 
-from .conftest import HANDMADE
+from .conftest import HANDMADE, broken
 
 GENERATED = Path(__file__).resolve().parents[2] / "generated"
-
-
-def broken(tmp_path: Path, old: str, new: str) -> ModuleType:
-    """The hand-written module with one piece of its text replaced."""
-    text = HANDMADE.read_text()
-    assert text.count(old) == 1
-    path = tmp_path / "broken.py"
-    path.write_text(text.replace(old, new))
-    return load_module(path)
 
 
 def test_a_right_module_is_verified(handmade: ModuleType) -> None:
@@ -83,6 +74,28 @@ def test_broken_promises_are_named(tmp_path: Path, old: str, new: str, says: str
 def test_a_form_that_the_module_lacks_is_a_value_error(handmade: ModuleType) -> None:
     with pytest.raises(ValueError, match="butterfly"):
         verify_module(handmade, ["butterfly"])
+
+
+def test_a_budget_ends_the_work_and_says_what_is_left(handmade: ModuleType) -> None:
+    report = verify_module(handmade, ["chunk", "step"], 7, 1, budget=0)
+    assert report.cases == 0 and not report.ok, "nothing was tried, so nothing is verified"
+    assert set(report.unreached) == {"chunk on torch", "step on torch", "random inputs on torch"}
+    assert report.unreached["random inputs on torch"] == 2 * 7
+    assert "not reached: " in report.render() and "nothing was run" in report.render()
+    assert not report.never_ran, "what there was no time for was not refused"
+
+
+def test_every_form_has_its_turn_before_the_budget_ends(handmade: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr("recgen.verify.driver.time.time", lambda: next(clock))
+    report = verify_module(handmade, ["chunk", "parallel", "step"], 5, 1, budget=6)
+    assert {row.form: row.measures for row in report.rows if row.what == "output"} == {
+        "chunk": 2,
+        "parallel": 2,
+        "step": 2,
+    }
+    assert report.ok
+    assert "no failure in what was reached" in report.render()
 
 
 def test_a_report_survives_json(tmp_path: Path) -> None:

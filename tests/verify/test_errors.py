@@ -74,11 +74,15 @@ def test_a_well_conditioned_result_gets_no_more_than_the_tolerance(profile: Prof
 TRUE_ZEROS = {
     "one token's share of itself": (
         "causal: false\nfeature_map: softmax(x)\nnormalizer: {kind: abs_sum, floor: 0.01}\n",
-        Case(form="chunk", T=1, K=2, V=1, final=False, loss="output"), "gradient q"),
+        Case(form="chunk", T=1, K=2, V=1, final=False, loss="output"),
+        "gradient q",
+    ),
     "the slope of a saturated tanh": (
         "state: vector\ninputs: {x: B T D, f: B T D}\nvalue: tanh(x)\n"
         "decay: {type: gated, per: channel, log: logsigmoid(f)}\n",
-        Case(form="chunk", T=1, K=1, V=1, values="lowest"), "gradient x"),
+        Case(form="chunk", T=1, K=1, V=1, values="lowest"),
+        "gradient x",
+    ),
 }
 
 

@@ -1,4 +1,5 @@
 """What a complex log-decay adds to the equations: what turning means, its angle, and complex values that are long."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,6 +19,7 @@ SHORT = 40  # characters of a complex value that is written where it is used
 @dataclass
 class ComplexValues:
     """equations: to be put before those of the quantities. inside: what stands for what in these."""
+
     rec: Recurrence
     style: Style
     tensor: Callable[[sympy.Symbol], Piece]

@@ -1,4 +1,5 @@
 """What follows from a recurrence, as a page: unrolled sum, update, chunk split, adjoint, bounds, proof."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from ..operations import Count
 from ..program import Carry, Program
 from ..recurrence import Quantity, Recurrence
 from ..widths import is_wide
-from .document import Block, Document, Matrix, Prose, Section, Verbatim, equations
+from .document import Block, Document, Equations, Matrix, Prose, Section, Verbatim, equations
 from .expressions import written
 from .formulas import free
 from .layout import Equation, terms
@@ -22,23 +23,30 @@ from .unroll import TOKENS, Unrolled, gated, unroll
 
 FACTORISATIONS = {
     "plain": "The decay varies inside the head, and its bounds keep the exponents of a whole chunk small: the weight of"
-             " a pair is {to_row} at its row times {from_row} at its column, one matrix product.",
+    " a pair is {to_row} at its row times {from_row} at its column, one matrix product.",
     "tree": "The decay varies inside the head and may be so strong that {from_row} overflows. Instead, two rows"
-            " {before} part at exactly one level {level} of a tree of halves: there {i} lies in the lower and {t} in"
-            " the upper half of one block, and their weight is the decay from {i} to the middle times the decay from"
-            " the middle to {t}. Both are at most 1. One matrix product per level; {same} has weight 1.",
+    " {before} part at exactly one level {level} of a tree of halves: there {i} lies in the lower and {t} in"
+    " the upper half of one block, and their weight is the decay from {i} to the middle times the decay from"
+    " the middle to {t}. Both are at most 1. One matrix product per level; {same} has weight 1.",
     "scan": "No matrix product sums over pairs of tokens here: the tokens of a chunk follow each other. All chunks run"
-            " at once, first from an empty state, then from the one that is handed over: the decay of a whole chunk"
-            " times the state before it, and what the chunk leaves of an empty state.",
+    " at once, first from an empty state, then from the one that is handed over: the decay of a whole chunk"
+    " times the state before it, and what the chunk leaves of an empty state.",
 }
 NO_DECAY = "There is no decay: every pair {causal} weighs 1, and the mask alone remains."
 NO_MASK = "There is no decay and no mask: every pair {pair} weighs 1."
-PER_HEAD = ("The decay is one number per head, so the weights of all pairs form a matrix over {pair}, taken from sums"
-            " over the tokens in between. No exponent is positive, and none comes from subtracting two long sums.")
+PER_HEAD = (
+    "The decay is one number per head, so the weights of all pairs form a matrix over {pair}, taken from sums"
+    " over the tokens in between. No exponent is positive, and none comes from subtracting two long sums."
+)
 
 
 def derivation(
-    rec: Recurrence, program: Program, adjoint: Program, bounds: object, factorisation: object, proof: object | None,
+    rec: Recurrence,
+    program: Program,
+    adjoint: Program,
+    bounds: object,
+    factorisation: object,
+    proof: object | None,
     style: str = "text",
 ) -> Document:
     """The page of a derivation, in one style. Arguments as in `explain_derivation`."""
@@ -46,16 +54,26 @@ def derivation(
     write = Recurrent(rec, spelled)
     writer = Writer(spelled, shared_names([*program.nodes(), *adjoint.nodes()]))
     beginning = (_one_step(write), _unrolled(write), _update(write)) if rec.causal else _all_tokens(write)
-    return Document((
-        *beginning,
-        *_chunk(program, writer), *_adjoint(adjoint, program, writer),
-        *_slopes(write), _bounds(rec, spelled, bounds, factorisation), _proof(proof),
-    ))
+    return Document(
+        (
+            *beginning,
+            *_chunk(program, writer),
+            *_adjoint(adjoint, program, writer),
+            *_slopes(write),
+            _bounds(rec, spelled, bounds, factorisation),
+            _proof(proof),
+        )
+    )
 
 
 def explain_derivation(
-    rec: Recurrence, program: Program, adjoint: Program, bounds: object, factorisation: object,
-    proof: object | None = None, latex: bool = False,
+    rec: Recurrence,
+    program: Program,
+    adjoint: Program,
+    bounds: object,
+    factorisation: object,
+    proof: object | None = None,
+    latex: bool = False,
 ) -> str:
     """Everything that the derive stage found, for a person to read and check by hand.
 
@@ -82,21 +100,30 @@ def _all_tokens(w: Recurrent) -> tuple[Section, ...]:
 
 
 def _one_step(w: Recurrent) -> Section:
-    return Section("One step", (_legend(w), *equations(w.maxima() + w.quantities() + w.decay_value()),
-                                *equations(w.updates() + w.reading() + w.output())))
+    return Section(
+        "One step",
+        (
+            _legend(w),
+            *equations(w.maxima() + w.quantities() + w.decay_value()),
+            *equations(w.updates() + w.reading() + w.output()),
+        ),
+    )
 
 
 def _unrolled(w: Recurrent) -> Section:
     found = unroll(w.rec, w.rec.states[0])
     m, entry = w.style.inline, str(w.mask_entry())
     left_out = {"": "", "v": f"{m('c')}, the index of the channel", "m": f"{m('m')}, the index of the feature"}.get(
-        w.rec.structure, f"{m('m')} and {m('c')}, the indices of feature and channel")
+        w.rec.structure, f"{m('m')} and {m('c')}, the indices of feature and channel"
+    )
     each = f" It has the same form for every {left_out} being left out." if left_out else ""
     carried = ", ".join(m(_entry(w, found, e)) for e in found.carried)
     blocks: list[Block] = [
-        Prose(f"Applying the step {TOKENS} times to symbols and collecting what multiplies the write of token {m('i')}"
-              f" in the state after token {m('t')} gives the mask {m(entry)}, {m('t')} downwards and {m('i')} across."
-              f"{each}"),
+        Prose(
+            f"Applying the step {TOKENS} times to symbols and collecting what multiplies the write of token {m('i')}"
+            f" in the state after token {m('t')} gives the mask {m(entry)}, {m('t')} downwards and {m('i')} across."
+            f"{each}"
+        ),
         Matrix(w.style.symbol("M"), tuple(tuple(_entry(w, found, e) for e in row) for row in found.mask)),
         *_numbers(w, found),
         Prose(f"The initial state has the weights {carried}. In general:"),
@@ -109,8 +136,10 @@ def _unrolled(w: Recurrent) -> Section:
 
 def _entry(w: Recurrent, found: Unrolled, e: sympy.Expr) -> str:
     """An entry with the symbols of numbered tokens; what is constant in time keeps its name."""
+
     def spell(s: sympy.Symbol) -> Piece:
         return w.style.numbered(*found.numbered[s]) if s in found.numbered else w.style.indexed(s.name, ())
+
     return str(written(e, w.style, spell))
 
 
@@ -139,12 +168,16 @@ def _chunk(program: Program, writer: Writer) -> list[Section]:
     if not any({"t", "i"} & set(n.axes) for n in program.nodes() if n.level == "chunk"):
         legend = Prose(f"A chunk is one token {m('t')} here. {starts} {_are(program)} the state before it.")
     elif program.total:
-        legend = Prose(f"Rows {m('t')} run over the tokens of one chunk. {starts} {_are(program)} what all chunks of"
-                       " the sequence write, summed before the first chunk reads.")
+        legend = Prose(
+            f"Rows {m('t')} run over the tokens of one chunk. {starts} {_are(program)} what all chunks of"
+            " the sequence write, summed before the first chunk reads."
+        )
     else:
-        legend = Prose(f"Rows {m('t')} and columns {m('i')} run over the tokens of one chunk."
-                       f" {starts} {_are(program)} the state at the start of the chunk, handed on by the chunk before."
-                       " Where a condition fails, the value is 0.")
+        legend = Prose(
+            f"Rows {m('t')} and columns {m('i')} run over the tokens of one chunk."
+            f" {starts} {_are(program)} the state at the start of the chunk, handed on by the chunk before."
+            " Where a condition fails, the value is 0."
+        )
     sections = [Section("Chunk split", (legend, *_signs(program, writer.style)))]
     origin = Origin.of(program)
     for part in forward_parts(program, writer):
@@ -156,12 +189,16 @@ def _chunk(program: Program, writer: Writer) -> list[Section]:
 def _adjoint(adjoint: Program, program: Program, writer: Writer) -> list[Section]:
     m = writer.style.inline
     ends = " and ".join(m(writer.style.symbol(c.start.name)) for c in adjoint.carries)
-    handed = ("the gradient of the state at the end of the chunk, handed on by the chunk after. What is left before the"
-              " first chunk is the gradient of the initial state.")
+    handed = (
+        "the gradient of the state at the end of the chunk, handed on by the chunk after. What is left before the"
+        " first chunk is the gradient of the initial state."
+    )
     if adjoint.total:
         handed = "the gradient of what is summed: what all chunks of the sequence send back, and what every write gets."
-    legend = Prose(f"Every operation is transposed, in reverse order; {m(writer.style.symbol('d_x'))} is the gradient"
-                   f" of {m('x')}. {ends} {_are(adjoint)} {handed}")
+    legend = Prose(
+        f"Every operation is transposed, in reverse order; {m(writer.style.symbol('d_x'))} is the gradient"
+        f" of {m('x')}. {ends} {_are(adjoint)} {handed}"
+    )
     origin = Origin.of(adjoint, program)
     parts = backward_parts(adjoint, program, writer)
     sections = [Section("Adjoint", (legend,)), *(_part(p, origin, writer, []) for p in parts)]
@@ -181,8 +218,9 @@ def _ending(sections: list[Section], title: str, carries: Iterable[Carry], write
     handed_on = [writer.handed_on(c) for c in carries]
     if sections[-1].title != title:
         return [*sections, Section(title, equations(handed_on), 3)]
-    before = sections[-1].blocks[0].equations
-    return [*sections[:-1], Section(title, equations([*before, *handed_on]), 3)]
+    before = sections[-1].blocks[0]
+    assert isinstance(before, Equations)
+    return [*sections[:-1], Section(title, equations([*before.equations, *handed_on]), 3)]
 
 
 def _outputs(program: Program, writer: Writer) -> list[Equation]:
@@ -204,8 +242,10 @@ def _signs(program: Program, style: Style) -> list[Block]:
         condition = m(style.relation("j <= t"))
         said.append(f"{m(str(style.count('j <= t')))} counts the tokens {m('j')} of the chunk with {condition}.")
     if any("s" in n.axes for n in nodes):
-        said.append(f"{m(style.block('t', 's'))} is the block of {m('s')} rows that {m('t')} lies in, {m('s')} = 1, 2,"
-                    " 4, … up to half a chunk; two blocks that make up a block of twice the size are siblings.")
+        said.append(
+            f"{m(style.block('t', 's'))} is the block of {m('s')} rows that {m('t')} lies in, {m('s')} = 1, 2,"
+            " 4, … up to half a chunk; two blocks that make up a block of twice the size are siblings."
+        )
     return [Prose(words) for words in said]
 
 
@@ -244,8 +284,15 @@ def _formulas(style: Style) -> dict[str, str]:
     """The formulas that the prose on factorisations speaks of."""
     prefix = style.indexed("prefix", ())
     return {
-        "to_row": str(style.exp(prefix)), "from_row": str(style.exp(style.minus(prefix))), "pair": "(t, i)", "t": "t",
-        "i": "i", "level": "s", "same": "i = t", "before": "i < t", "causal": style.relation("i <= t"),
+        "to_row": str(style.exp(prefix)),
+        "from_row": str(style.exp(style.minus(prefix))),
+        "pair": "(t, i)",
+        "t": "t",
+        "i": "i",
+        "level": "s",
+        "same": "i = t",
+        "before": "i < t",
+        "causal": style.relation("i <= t"),
     }
 
 

@@ -1,7 +1,7 @@
 """A page of mathematics: sections of prose, equations, matrices and tables, printed as plain text or as LaTeX."""
+
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ WIDTH = 100
 @dataclass(frozen=True)
 class Prose:
     """A paragraph; mathematics in it is already spelled in the document's style."""
+
     words: str
 
     def text(self) -> list[str]:
@@ -27,6 +28,7 @@ class Prose:
 @dataclass(frozen=True)
 class Equations:
     """Equations that stand under each other."""
+
     equations: tuple[Equation, ...]
 
     def text(self) -> list[str]:
@@ -40,6 +42,7 @@ class Equations:
 @dataclass(frozen=True)
 class Matrix:
     """A matrix of entries that are already spelled, after "name = "."""
+
     name: str
     rows: tuple[tuple[str, ...], ...]
 
@@ -60,27 +63,31 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of plain words; the last column may be wrapped."""
+    """Rows of plain words; the last column may be wrapped. The first row may be the columns' titles."""
+
     rows: tuple[tuple[str, ...], ...]
+    titled: bool = False
 
     def text(self) -> list[str]:
         columns = len(self.rows[0])
         widths = [max(len(row[k]) for row in self.rows) for k in range(columns - 1)]
         lines = []
         for row in self.rows:
-            start = "  " + "".join(x.ljust(w + 3) for x, w in zip(row, widths, strict=False))
+            start = "  " + "".join(x.ljust(w + 3) for x, w in zip(row, widths, strict=False)).replace(NO_BREAK, " ")
             words = _wrapped(row[-1], max(WIDTH - len(start), 30)) or [""]
             lines += [(start + words[0]).rstrip(), *(" " * len(start) + w for w in words[1:])]
         return lines
 
     def latex(self) -> list[str]:
         body = [" & ".join(row) + r" \\" for row in self.rows]
+        body[1:1] = [r"\hline"] * self.titled
         return [rf"\begin{{tabular}}{{{'l' * len(self.rows[0])}}}", *(f"  {row}" for row in body), r"\end{tabular}"]
 
 
 @dataclass(frozen=True)
 class Verbatim:
     """Lines as they are; in plain text, one that is too wide is broken under its own indent."""
+
     lines: tuple[str, ...]
 
     def text(self) -> list[str]:
@@ -100,6 +107,7 @@ Block = Prose | Equations | Matrix | Table | Verbatim
 @dataclass(frozen=True)
 class Section:
     """A heading and what stands under it. `level` 1 is the page's own title."""
+
     title: str
     blocks: tuple[Block, ...]
     level: int = 2
@@ -108,6 +116,7 @@ class Section:
 @dataclass(frozen=True)
 class Document:
     """Sections in order. Everything in it is spelled in one style; print it in that style."""
+
     sections: tuple[Section, ...]
 
     def text(self) -> str:
@@ -133,12 +142,6 @@ class Document:
 def _wrapped(words: str, width: int) -> list[str]:
     rows = textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False)
     return [row.replace(NO_BREAK, " ") for row in rows]
-
-
-def escaped(words: str) -> str:
-    """Plain words for LaTeX's text mode."""
-    words = re.sub(r"([_#%&$])", r"\\\1", words).replace("^", r"\^{}")
-    return words.replace("ℓ", r"\(\ell\)").replace("×", r"\(\times\)")
 
 
 def equations(found: Sequence[Equation]) -> tuple[Equations, ...]:

@@ -3,6 +3,7 @@
 Symbols are spelled by the caller, so the same printer serves a spec's own expressions, the steps of an unrolled
 recurrence and the elementwise operations of a program.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -22,8 +23,10 @@ RELATION_WORDS = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": "
 
 
 def written(
-    expr: sympy.Expr, style: Style, spell: Spelling | Mapping[sympy.Symbol, Piece] | None = None,
-    vector: Spelling | None = None
+    expr: sympy.Expr,
+    style: Style,
+    spell: Spelling | Mapping[sympy.Symbol, Piece] | None = None,
+    vector: Spelling | None = None,
 ) -> Piece:
     """The expression in a style. `spell` says how a symbol is written; without it, by its own name.
 
@@ -128,7 +131,7 @@ def _factors(e: sympy.Expr) -> list[sympy.Expr]:
 
 def _decimal(e: sympy.Rational) -> bool:
     """Whether a fraction was written as a decimal: 1/1000000 is 1e-6, 1/16 stays."""
-    return e.q >= 1000 and sympy.Rational(repr(float(e))) == e
+    return bool(e.q >= 1000 and sympy.Rational(repr(float(e))) == e)
 
 
 def _numbers_last(e: sympy.Expr) -> tuple[bool, object]:

@@ -53,9 +53,14 @@ DUMMIES = "jrpl"
 """Letters of rows that only a sum knows."""
 
 NOTES = {
-    "input": "an input", "param": "a parameter", "index": "the head, from 0", "scalar": "a number",
-    "position": "the token, from 0", "pair": "the pair a feature belongs to, from 0",
-    "carry": "carried from chunk to chunk", "cotangent": "the gradient that comes in",
+    "input": "an input",
+    "param": "a parameter",
+    "index": "the head, from 0",
+    "scalar": "a number",
+    "position": "the token, from 0",
+    "pair": "the pair a feature belongs to, from 0",
+    "carry": "carried from chunk to chunk",
+    "cotangent": "the gradient that comes in",
     "kept": "stored by the forward pass",
 }
 
@@ -65,7 +70,8 @@ Scope = Mapping[str, str]  # axis → letter
 class Referring(Protocol):
     """Refers to a node inside the formula of another."""
 
-    style: Style
+    @property
+    def style(self) -> Style: ...
 
     def refer(self, node: Node, scope: Scope) -> Piece: ...
 
@@ -154,8 +160,13 @@ def _(op: Rename, w: Referring, node: Node, scope: Scope) -> Piece:
 def _(op: Count, w: Referring, node: Node, scope: Scope) -> Piece:
     j, t, i = fresh(DUMMIES, scope), scope.get("t", ""), scope.get("i", "")
     conditions = {
-        "each": f"{j} = {t}", "through": f"{j} <= {t}", "earlier": f"{j} < {t}", "later": f"{j} > {t}", "total": "t",
-        "between": f"{i} < {j} <= {t}", "inside": f"{i} < {j} < {t}",
+        "each": f"{j} = {t}",
+        "through": f"{j} <= {t}",
+        "earlier": f"{j} < {t}",
+        "later": f"{j} > {t}",
+        "total": "t",
+        "between": f"{i} < {j} <= {t}",
+        "inside": f"{i} < {j} < {t}",
     }
     return w.style.count(conditions[op.kind] + _same_block(w.style, op.block, j, scope))
 
@@ -215,8 +226,9 @@ def _(op: Largest, w: Referring, node: Node, scope: Scope) -> Piece:
 def _(op: Concat, w: Referring, node: Node, scope: Scope) -> Piece:
     """concat_e(a[e], b[e])[m]: e runs over each part in turn."""
     letter = fresh(letters(next(filter(None, op.parts))), scope)
-    parts = [w.refer(a, _with(scope, part, letter) if part else scope)
-             for a, part in zip(node.args, op.parts, strict=True)]
+    parts = [
+        w.refer(a, _with(scope, part, letter) if part else scope) for a, part in zip(node.args, op.parts, strict=True)
+    ]
     return w.style.element(w.style.running("concat", [letter], parts), scope[op.target])
 
 
@@ -232,8 +244,10 @@ def _(op: Flatten, w: Referring, node: Node, scope: Scope) -> Piece:
 @formula.register
 def _(op: Slice, w: Referring, node: Node, scope: Scope) -> Piece:
     """The transpose of concat: the whole at the place of a part."""
-    place = [*([] if op.start == 0 and op.part else [written(op.start, w.style)]),
-             *([Piece(scope[op.part])] if op.part else [])]
+    place = [
+        *([] if op.start == 0 and op.part else [written(op.start, w.style)]),
+        *([Piece(scope[op.part])] if op.part else []),
+    ]
     return w.refer(node.args[0], _with(scope, op.concat.target, str(w.style.total(place))))
 
 

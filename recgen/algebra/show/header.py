@@ -1,4 +1,5 @@
 """The mathematics in the header of an emitted module: one step, all tokens at once, chunk by chunk."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -56,13 +57,7 @@ def _total(w: Recurrent, program: Program) -> list[str]:
 
 def _scanned(w: Recurrent, program: Program) -> list[str]:
     """How a scan splits time: the tokens of a chunk in turn, and what a chunk as a whole does to the state."""
-    style = w.style
-    parts = []
-    for rule in w.rec.states:
-        start, alone = w.state(rule, ""), style.indexed(f"{rule.name}_alone", w.letters(rule.axes))
-        logs = [style.summed("t", w.quantity(q)) for q in w.rec.log_decays]
-        kept = style.product([style.exp(style.total(logs)), start]) if logs else start
-        parts.append(Equation(str(start), style.arrow, terms(style, [kept, alone])))
+    parts = _composed(w)
     names = " and ".join(f"{rule.name}_alone" for rule in w.rec.states)
     verb = "is" if len(w.rec.states) == 1 else "are"
     return [
@@ -73,6 +68,22 @@ def _scanned(w: Recurrent, program: Program) -> list[str]:
     ]
 
 
+def _composed(w: Recurrent) -> list[Equation]:
+    """What the tokens of a chunk or segment together do to each state, from what they leave of an empty one."""
+    style, found = w.style, []
+    for rule in w.rec.states:
+        start, alone = w.state(rule, ""), style.indexed(f"{rule.name}_alone", w.letters(rule.axes))
+        logs = [style.summed("t", w.quantity(q)) for q in w.rec.log_decays]
+        kept = style.product([style.exp(style.total(logs)), start]) if logs else start
+        found.append(Equation(str(start), style.arrow, terms(style, [kept, alone])))
+    return found
+
+
+def hand_over_equation(rec: Recurrence) -> str:
+    """How a state becomes that of the next segment of time, from what the segment leaves of an empty one."""
+    return _composed(Recurrent(rec, style_named("text")))[0].line()
+
+
 def chunk_equations(program: Program) -> list[Equation]:
     """The sums that join a chunk's own part and the carried part, and how the state is handed on.
 
@@ -81,7 +92,7 @@ def chunk_equations(program: Program) -> list[Equation]:
     """
     names = shared_names(program.nodes())
     sums = {n for n in program.nodes() if isinstance(n.op, Add) and n.name and _joins(n, program)}
-    ends = [n for c in program.carries for n in (c.decay, c.write) if n is not None]
+    ends = [n for c in program.carries for n in c.hand_over]
     shown = set(sums)
     for n in [*sums, *ends]:
         shown |= set(_nearest([n] if n in ends else n.args))

@@ -1,4 +1,5 @@
 """Equations and how they are laid out: on one line, broken over several, or as rows of a LaTeX `aligned`."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from .notation import Binds, Piece, Style
 @dataclass(frozen=True)
 class Term:
     """One term of a right side, its sign apart. `note` says in words where it comes from."""
+
     sign: str
     text: str
     note: str = ""
@@ -18,6 +20,7 @@ class Term:
 @dataclass(frozen=True)
 class Equation:
     """left relation terms, and a remark after it. All of it is already spelled in one style."""
+
     left: str
     relation: str
     terms: tuple[Term, ...]

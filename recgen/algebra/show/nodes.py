@@ -27,6 +27,7 @@ class Named(Protocol):
 @dataclass(frozen=True)
 class Writer:
     """Writes nodes in one style. `names` overrules the nodes' own names; "" writes a node out where it is used."""
+
     style: Style
     names: Named
 

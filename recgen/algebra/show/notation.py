@@ -3,8 +3,10 @@
 A `Piece` is a fragment of mathematics and how tightly it holds together, so that whoever joins two fragments knows
 where brackets are needed. A `Style` spells the fragments; everything above it is written once for both styles.
 """
+
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -12,6 +14,7 @@ from enum import IntEnum
 
 class Binds(IntEnum):
     """How tightly a piece holds together, loosest first."""
+
     WHERE = 0
     SUM = 1
     SIGMA = 2
@@ -24,6 +27,7 @@ class Binds(IntEnum):
 @dataclass(frozen=True)
 class Piece:
     """A fragment of mathematics in one style. `varies`: it bears an index, so constants are written before it."""
+
     text: str
     binds: Binds = Binds.ATOM
     varies: bool = False
@@ -98,6 +102,10 @@ class Style:
 
     def words(self, text: str) -> str:
         """Prose inside a formula."""
+        return text
+
+    def prose(self, text: str) -> str:
+        """Words outside formulas, of which no sign means anything else."""
         return text
 
     def number(self, value: float | int) -> Piece:
@@ -225,6 +233,10 @@ class Latex(Style):
 
     def words(self, text: str) -> str:
         return r"\mathrm{" + text.replace("_", r"\_").replace(" ", r"\ ") + "}"
+
+    def prose(self, text: str) -> str:
+        text = re.sub(r"([_#%&$])", r"\\\1", text).replace("^", r"\^{}")
+        return text.replace("ℓ", r"\(\ell\)").replace("×", r"\(\times\)")
 
     def number(self, value: float | int) -> Piece:
         text = super().number(value).text

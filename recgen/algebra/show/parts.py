@@ -1,4 +1,5 @@
 """A program sorted for reading: which nodes a chunk computes on its own, from the carried state, and to hand on."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from .nodes import Writer
 @dataclass(frozen=True)
 class Part:
     """Named nodes under a heading, in the program's order."""
+
     title: str
     nodes: tuple[Node, ...]
 
@@ -40,10 +42,14 @@ def forward_parts(program: Program, writer: Writer) -> list[Part]:
                 within += alone
                 carried += [a for a in n.args if a not in alone]
     named = [
-        (TOKENS, tokens), (WITHIN, topological(within)), (CARRIED, topological(carried)),
+        (TOKENS, tokens),
+        (WITHIN, topological(within)),
+        (CARRIED, topological(carried)),
         (TOGETHER, topological(program.outputs.values())),
-        (ADDED if program.total else HANDED_ON,
-         topological(x for c in program.carries for x in (c.decay, c.write) if x is not None)),
+        (
+            ADDED if program.total else HANDED_ON,
+            topological(x for c in program.carries for x in c.hand_over),
+        ),
     ]
     return _listed(named, writer, set())
 
@@ -51,8 +57,10 @@ def forward_parts(program: Program, writer: Writer) -> list[Part]:
 def backward_parts(program: Program, forward: Program, writer: Writer) -> list[Part]:
     """The adjoint, one part per gradient in the order in which each can be had, then what is handed on."""
     known = set(forward.nodes())
-    named = [(f"Gradient of {writer.style.inline(writer.style.symbol(name.removeprefix('d_')))}", topological([out]))
-             for name, out in program.outputs.items()]
+    named = [
+        (f"Gradient of {writer.style.inline(writer.style.symbol(name.removeprefix('d_')))}", topological([out]))
+        for name, out in program.outputs.items()
+    ]
     named.append((ADDED if program.total else HANDED_BACK, topological(c.write for c in program.carries)))
     return _listed(named, writer, known)
 
@@ -76,6 +84,7 @@ def _repeats(node: Node, writer: Writer) -> bool:
 @dataclass(frozen=True)
 class Origin:
     """What a term of a sum comes from: a carried value that it reads, or the chunk alone."""
+
     carried: frozenset[Node]
     backward: frozenset[Node]
     known: frozenset[Node]

@@ -1,4 +1,5 @@
 """A spec as a page: every key with its value and what it means, every input and parameter with its axes."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -6,7 +7,7 @@ from collections.abc import Iterator
 from recgen.spec.model import AXIS_MEANING, FEATURE, Expr, Spec, Tensor
 from recgen.spec.write import to_yaml
 
-from .document import Document, Prose, Section, Table, Verbatim, escaped
+from .document import Document, Prose, Section, Table, Verbatim
 from .expressions import written
 from .notation import Style, style_named
 
@@ -28,7 +29,7 @@ NORMALIZERS = {
     "sum": "the output is divided by the same sum without the value, plus eps",
     "max_abs": "the output is divided by the size of the same sum without the value, at least by the floor",
     "abs_sum": "the output is divided by the sum of the sizes of keys, read by the sizes of the query's features, at"
-               " least by the floor",
+    " least by the floor",
 }
 READOUTS = {
     "inclusive": "a token reads the state that holds the token itself",
@@ -65,7 +66,7 @@ class _SpecWriter:
         self.style = style
 
     def words(self, text: str) -> str:
-        return escaped(text) if self.style.name == "latex" else text
+        return self.style.prose(text)
 
     def expr(self, e: Expr) -> str:
         """The author's own text; as mathematics in LaTeX."""
@@ -86,8 +87,11 @@ class _SpecWriter:
                 yield self.row("decay.bounds", f"{low:g} to {high:g}", "the range of ℓ, as declared")
             if s.decay.family:
                 yield self.row("decay.family", self.words(s.decay.family), "where the decay's expression comes from")
-        for role, what in (("query", "what reads the state"), ("key", "the features a token is written under"),
-                           ("value", "what a token writes")):
+        for role, what in (
+            ("query", "what reads the state"),
+            ("key", "the features a token is written under"),
+            ("value", "what a token writes"),
+        ):
             yield self.row(role, self.expr(getattr(s, role)), what)
         yield from self._feature_maps()
         if s.key_weight.tree != (0 if s.log_key_weight else 1):
@@ -108,8 +112,11 @@ class _SpecWriter:
         s = self.spec
         if s.query_map.tree == s.key_map.tree:
             identity = s.query_map.tree == FEATURE
-            yield self.row("feature_map", self.expr(s.query_map), "query and key as they are" if identity else
-                           "applied to every channel x of query and key")
+            yield self.row(
+                "feature_map",
+                self.expr(s.query_map),
+                "query and key as they are" if identity else "applied to every channel x of query and key",
+            )
         else:
             yield self.row("feature_map.query", self.expr(s.query_map), "applied to every channel x of the query")
             yield self.row("feature_map.key", self.expr(s.key_map), "applied to every channel x of the key")

@@ -1,4 +1,5 @@
 """The recurrence of one head in index notation: one token, and all tokens at once."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,8 +12,8 @@ from ..stabiliser import MAXIMUM, READ_MAXIMUM, TRACKS
 from .complex_step import ComplexValues
 from .expressions import written
 from .formulas import letters
-from .layout import Equation, terms
-from .notation import Piece, Style
+from .layout import Equation, Term, terms
+from .notation import Piece, Style, style_named
 from .unroll import gated
 
 
@@ -44,12 +45,13 @@ class Recurrent:
     @property
     def direct(self) -> bool:
         """Whether the output is a read as it stands."""
-        return self.rec.output.is_Symbol
+        return bool(self.rec.output.is_Symbol)
 
     def spelled(self, row: str, previous: str) -> dict[sympy.Symbol, Piece]:
         """Quantities at token `row`, states at token `previous`; a state without a row is the one in place."""
         return {q.symbol: self.quantity(q, row) for q in self.rec.quantities.values()} | {
-            rule.symbol: self.state(rule, previous) for rule in self.rec.states}
+            rule.symbol: self.state(rule, previous) for rule in self.rec.states
+        }
 
     def tensor(self, s: sympy.Symbol) -> Piece:
         """An input or parameter with the axes it has inside a head; other symbols by their name."""
@@ -69,9 +71,15 @@ class Recurrent:
         """What query, key, value and log-decay are, in inputs and parameters."""
         values = ComplexValues(self.rec, self.style, self.tensor, self.vector)
         return values.equations + [
-            Equation(str(self.quantity(q)), "=", terms(self.style, [
-                written(q.expr.xreplace(values.inside), self.style, values.spell, values.spell_vector)]))
-            for q in self.rec.quantities.values()]
+            Equation(
+                str(self.quantity(q)),
+                "=",
+                terms(
+                    self.style, [written(q.expr.xreplace(values.inside), self.style, values.spell, values.spell_vector)]
+                ),
+            )
+            for q in self.rec.quantities.values()
+        ]
 
     def maxima(self) -> list[Equation]:
         """What weights and sums are relative to, where it is a running maximum."""
@@ -79,9 +87,11 @@ class Recurrent:
         if held is None:
             return []
         before, axes = sympy.Symbol("_before", real=True), self.letters(held.axes)
-        spelled = {before: self.style.indexed(MAXIMUM.name, ["t-1", *axes]),
-                   MAXIMUM: self.style.indexed(MAXIMUM.name, ["t", *axes]),
-                   READ_MAXIMUM: self.style.indexed(READ_MAXIMUM.name, ["t", *self.letters(held.read_axes)])}
+        spelled = {
+            before: self.style.indexed(MAXIMUM.name, ["t-1", *axes]),
+            MAXIMUM: self.style.indexed(MAXIMUM.name, ["t", *axes]),
+            READ_MAXIMUM: self.style.indexed(READ_MAXIMUM.name, ["t", *self.letters(held.read_axes)]),
+        }
         read_from = before if held.before else MAXIMUM
         meaning = held.tracks(before, MAXIMUM, READ_MAXIMUM) | {
             MAXIMUM: sympy.Max(held.log_decay + before, held.log_weight),
@@ -103,8 +113,10 @@ class Recurrent:
     def decay_value(self) -> list[Equation]:
         """exp(ℓ) written out, where the exponential cancels: exp(ℓ) = 1 - 2^(-h - 5)."""
         q = self.rec.quantities.get("log_decay")
-        value = sympy.exp(q.expr) if q else None
-        if value is None or isinstance(value, sympy.exp):
+        if q is None:
+            return []
+        value = sympy.exp(q.expr)
+        if isinstance(value, sympy.exp):
             return []
         left = self.style.exp(self.quantity(q))
         return [Equation(str(left), "=", terms(self.style, [written(value, self.style, self.tensor)]))]
@@ -112,10 +124,12 @@ class Recurrent:
     def updates(self, in_place: bool = False) -> list[Equation]:
         """S[t] from S[t-1], or S ← … in place."""
         now, before = ("", "") if in_place else ("t", "t-1")
-        return [Equation(str(self.state(rule, now)), self.style.arrow if in_place else "=", self._update(rule, before))
-                for rule in self.rec.states]
+        return [
+            Equation(str(self.state(rule, now)), self.style.arrow if in_place else "=", self._update(rule, before))
+            for rule in self.rec.states
+        ]
 
-    def _update(self, rule: StateRule, before: str) -> tuple:
+    def _update(self, rule: StateRule, before: str) -> tuple[Term, ...]:
         parts = sorted(sympy.Add.make_args(sympy.expand_mul(rule.update)), key=lambda e: not e.has(rule.symbol))
         return terms(self.style, [self._with_state_last(e, rule.symbol, self.spelled("t", before)) for e in parts])
 
@@ -130,16 +144,25 @@ class Recurrent:
         for rule in self.rec.states:
             spelled = self.spelled("t", "" if in_place else "t-1" if rule.before else "t")
             factors = [written(f, self.style, spelled) for f in linear_read(rule)] + [spelled[rule.symbol]]
-            total = self.style.summed("m", self.style.product(factors)) if "m" in rule.axes else \
-                self.style.product(factors)
+            total = (
+                self.style.summed("m", self.style.product(factors)) if "m" in rule.axes else self.style.product(factors)
+            )
             found.append(Equation(str(self.read(rule.read_name)), "=", terms(self.style, [total, *self.own(rule)])))
         return found
 
     def totals(self) -> list[Equation]:
         """S as the sum of what all tokens write."""
-        return [Equation(str(self.state(rule, "")), "=", terms(self.style, [self.style.summed(
-            "i", self.style.product(self._pieces([(f, "i") for f in affine(rule).write])))]))
-            for rule in self.rec.states]
+        return [
+            Equation(
+                str(self.state(rule, "")),
+                "=",
+                terms(
+                    self.style,
+                    [self.style.summed("i", self.style.product(self._pieces([(f, "i") for f in affine(rule).write])))],
+                ),
+            )
+            for rule in self.rec.states
+        ]
 
     def in_place(self) -> list[Equation]:
         """Updates and reads of states in place, in their order."""
@@ -196,8 +219,13 @@ class Recurrent:
             start = self.state(rule, "0")
             kept = start if carried.text == "1" else self.style.product([carried, start])
             write = [written(f, self.style, self.spelled("i", "")) for f in affine(rule).write]
-            found.append(Equation(str(self.state(rule, "t")), "=", terms(
-                self.style, [kept, self.style.summed("i", self.style.product([self.mask_entry(), *write]))])))
+            found.append(
+                Equation(
+                    str(self.state(rule, "t")),
+                    "=",
+                    terms(self.style, [kept, self.style.summed("i", self.style.product([self.mask_entry(), *write]))]),
+                )
+            )
         return found
 
     def parallel(self) -> list[Equation]:
@@ -226,3 +254,12 @@ class Recurrent:
 
     def _pieces(self, factors: Sequence[tuple[sympy.Expr, str]]) -> list[Piece]:
         return [written(f, self.style, self.spelled(row, "")) for f, row in factors]
+
+
+def step_equations(rec: Recurrence) -> dict[str, str]:
+    """The equation of each update, by the state's name, of each read, by its own, and of the output, `o`."""
+    w = Recurrent(rec, style_named("text"))
+    updates, reads = w.updates(in_place=True), w.reading(in_place=True)
+    found = {rule.name: e.line() for rule, e in zip(rec.states, updates, strict=True)}
+    found |= {rule.read_name: e.line() for rule, e in zip(rec.states, reads, strict=True)}
+    return found | dict(zip(("o",), (e.line() for e in w.output()), strict=False))

@@ -3,6 +3,7 @@
 Nothing is assumed about the decay: the one-step update is applied token after token to symbols of each token, and the
 weights are read off the result. The general law is then stated, and refused if the unrolled rows do not follow it.
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ class Unrolled:
     mask[t][i]: the weight of token i's write in the state after token t, both from 0 here and from 1 in `numbered`.
     carried[t]: the weight of the initial state. numbered: symbol → (name, token from 1).
     """
+
     rule: StateRule
     mask: tuple[tuple[sympy.Expr, ...], ...]
     carried: tuple[sympy.Expr, ...]

@@ -92,6 +92,7 @@ def run(
 def choose(names: Sequence[str], modules: Path | None, dry: bool) -> list[str]:
     """The operators of a run. Refused for one that there is not, FileNotFoundError where `modules` is no folder."""
     from recgen.resources import catalogue
+    from recgen.spec.source import suggestion
 
     if modules is None:
         known = list(catalogue())
@@ -102,7 +103,8 @@ def choose(names: Sequence[str], modules: Path | None, dry: bool) -> list[str]:
     where = "the catalogue" if modules is None else str(modules)
     for name in names:
         if name not in known:
-            raise Refused(f"{name}: no such operator in {where}, which has {', '.join(known) or 'none'}")
+            fix = suggestion(name, known, f"it has {', '.join(known) or 'none'}")
+            raise Refused(f"{name}: there is no such operator in {where}; {fix}")
     if not known:
         raise Refused(f"{where}: there is no generated module here")
     return list(dict.fromkeys(names)) or ([name for name in DRY_OPERATORS if name in known] or known if dry else known)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -31,7 +32,7 @@ def units(module: ModuleType, sizes: CheckSizes, device: str) -> Iterator[Unit]:
     profile = Profile.of(module)
     references = References(profile)
     for case in cases(profile, sizes, device):
-        yield label(case), lambda case=case: run(references, case, widths(profile, sizes))
+        yield label(case), partial(run, references, case, widths(profile, sizes))
 
 
 def cases(profile: Profile, sizes: CheckSizes, device: str) -> list[Case]:

@@ -68,11 +68,8 @@ def softmax(shape: Shape, device: str, dtype: torch.dtype) -> Contender:
     generator = torch.Generator(device).manual_seed(0)
     axes = (shape.B, shape.H, shape.T, shape.D)
     leaves = _leaves({n: torch.randn(axes, generator=generator, device=device, dtype=dtype) for n in "qkv"})
-    return _contender(lambda: F.scaled_dot_product_attention(**_named(leaves), is_causal=True), list(leaves.values()))
-
-
-def _named(leaves: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {"query": leaves["q"], "key": leaves["k"], "value": leaves["v"]}
+    q, k, v = leaves.values()
+    return _contender(lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True), [q, k, v])
 
 
 def peer(function: Callable[..., Any], chosen: Peer, tensors: dict[str, Tensor], scale: float | None) -> Contender:
@@ -92,8 +89,9 @@ def peer_call(
     leaves = _leaves({n: x for n, x in ready.items() if x.dim() > 1})
 
     def run() -> Tensor:
-        found = function(**leaves, **fixed, scale=scale, **chosen.options)
-        return found[0] if isinstance(found, tuple) else found
+        found = function(**leaves, **fixed, **({"scale": scale} if chosen.scaled else {}), **chosen.options)
+        o: Tensor = found[0] if isinstance(found, tuple) else found
+        return o
 
     return run, leaves
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -33,6 +33,7 @@ class Peer:
     ready      what is worked out from inputs and parameters before the clock starts
     options    further arguments, as they are; the scale is the operator's own
     finish     the operator's output, from the peer's output and the operator's inputs
+    scaled     whether there is an argument `scale`; if not, the peer's scale is the operator's
     """
 
     module: str
@@ -41,6 +42,7 @@ class Peer:
     ready: Mapping[str, Ready] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     finish: Callable[[Tensor, Tensors], Tensor] = lambda o, _: o
+    scaled: bool = True
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -50,13 +52,13 @@ class Peer:
     def load(self) -> Callable[..., Any]:
         """The function. NoPeer where it is not installed or takes other arguments."""
         try:
-            function = getattr(importlib.import_module(self.module), self.function)
+            function: Callable[..., Any] = getattr(importlib.import_module(self.module), self.function)
         except ImportError as error:
             raise NoPeer(f"{self.module} cannot be imported ({error}): pip install flash-linear-attention") from None
         except AttributeError:
             raise NoPeer(f"{self.module} has no {self.function}") from None
         known = inspect.signature(function).parameters
-        missing = [name for name in (*self.arguments, *self.options, "scale") if name not in known]
+        missing = [name for name in (*self.arguments, *self.options, *["scale"] * self.scaled) if name not in known]
         if missing:
             raise NoPeer(f"{self.module}.{self.function} takes no {', '.join(missing)}")
         return function
@@ -128,3 +130,34 @@ PEERS: dict[str, Peer] = {
     ),
 }
 """Operator → peer. mlstm has none: the library has no kernel of a gate that is held by a running maximum."""
+
+
+def _per_token(decay: Ready) -> Ready:
+    """A log-decay per head, at every token."""
+    return lambda x: decay(x).expand(x["q"].shape[:3])
+
+
+def _token_loop(module: str, function: str, chunked: Peer, **changes: Any) -> Peer:
+    return replace(chunked, module=f"fla.ops.{module}.naive", function=function, **changes)
+
+
+_SIMPLE = ("simple_gla", "naive_recurrent_simple_gla")
+
+NAIVE: dict[str, Peer] = {
+    **{name: _token_loop(*_SIMPLE, PEERS[name]) for name in ("simple_gla", "gated_retention", "mamba2")},
+    "retnet": _token_loop(
+        *_SIMPLE,
+        PEERS["retnet"],
+        arguments=_GATED,
+        ready={"log_decay": _per_token(_slopes(lambda h, heads: torch.log(1 - 2.0 ** (-5 - h))))},
+    ),
+    "lightning": _token_loop(
+        *_SIMPLE,
+        PEERS["lightning"],
+        arguments=_GATED,
+        ready={"log_decay": _per_token(PEERS["lightning"].ready["log_decay"])},
+    ),
+    "gla": _token_loop("gla", "naive_recurrent_gla", PEERS["gla"], arguments={**_QKV, "gk": "log_decay"}, scaled=False),
+    "linear_attention": _token_loop("linear_attn", "naive_recurrent_linear_attn", PEERS["linear_attention"]),
+}
+"""Operator → the library's own loop over tokens, which runs on a CPU as well."""

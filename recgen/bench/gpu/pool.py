@@ -13,11 +13,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, Any
 
 from recgen.bench.gpu.plan import Batch, Job
 from recgen.bench.gpu.worker import LOST
+from recgen.python import command, read_answer, search_path
 
+WORKER = "recgen.bench.gpu.worker"
 Record = Callable[[Job, str, dict[str, Any]], None]
 
 
@@ -34,8 +37,7 @@ class Setting:
         Where configurations are only compiled, the choice between them must not be kept.
         """
         own = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-        path = os.pathsep.join(folder for folder in sys.path if folder)
-        own |= {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", "PYTHONPATH": path}
+        own |= {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", "PYTHONPATH": search_path()}
         if self.dry:
             own |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         if tuning:
@@ -81,18 +83,22 @@ def run(
     running: dict[int, _Running] = {}
     heard: queue.Queue[tuple[int, str | None]] = queue.Queue()
     numbers = iter(range(sys.maxsize))
+
+    def say(number: int, line: str | None) -> None:
+        heard.put((number, line))
+
     try:
         while (waiting or running) and time.monotonic() < deadline:
             while waiting and len(running) < slots:
                 number = next(numbers)
-                running[number] = _start(waiting.popleft(), setting, lambda line, n=number: heard.put((n, line)))
+                running[number] = _start(waiting.popleft(), setting, partial(say, number))
             try:
                 number, line = heard.get(timeout=min(0.5, max(0.0, deadline - time.monotonic())))
             except queue.Empty:
                 _end_hanging(running.values(), unit_seconds)
                 continue
             if line is not None:
-                _hear(running[number], json.loads(line), record)
+                _hear(running[number], read_answer(WORKER, line), record)
             else:
                 rest = _ended(running.pop(number), record)
                 if rest is not None:
@@ -108,7 +114,7 @@ def run(
 def _start(batch: Batch, setting: Setting, say: Callable[[str | None], None]) -> _Running:
     errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
     process = subprocess.Popen(
-        [sys.executable, "-m", "recgen.bench.gpu.worker"],
+        command(WORKER),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from recgen.bench.gpu.plan import Batch, Job
-from recgen.loader.files import write_atomically
+from recgen.files import write_atomically, write_json
 
 CHECKED, TIMED, DECODED = "check", "time", "decode"
 
@@ -90,6 +89,6 @@ class Results:
         from recgen.bench.gpu.tables import markdown
 
         data, text = folder / "gpu.json", folder / "gpu.md"
-        write_atomically(data, json.dumps(self.as_dict(), indent=1, allow_nan=False) + "\n")
+        write_json(data, self.as_dict())
         write_atomically(text, markdown(self))
         return data, text

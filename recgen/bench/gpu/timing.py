@@ -40,12 +40,12 @@ class Gpu:
         self._flushed = torch.empty(FLUSHED, dtype=torch.int8, device=self.device)
 
     def times(self, contenders: Mapping[str, Work], seconds: float) -> dict[str, Figure]:
-        first = interleave(contenders, rounds=1, warmup=2, stopwatch=self._stopwatch)
+        first = interleave(contenders, rounds=1, warmup=2, stopwatch=self.stopwatch)
         torch.cuda.synchronize()
         rounds = rounds_within(seconds, sum(times.median for times in first.values()))
         return {
             name: figure(times)
-            for name, times in interleave(contenders, rounds, warmup=0, stopwatch=self._stopwatch).items()
+            for name, times in interleave(contenders, rounds, warmup=0, stopwatch=self.stopwatch).items()
         }
 
     def peak(self, work: Work) -> int | None:
@@ -56,7 +56,8 @@ class Gpu:
         torch.cuda.synchronize()
         return torch.cuda.max_memory_allocated() - before
 
-    def _stopwatch(self, work: Work) -> Callable[[], float]:
+    def stopwatch(self, work: Work) -> Callable[[], float]:
+        """Does the work; what is returned waits for the device and tells the seconds."""
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self._flushed.zero_()
         start.record()
@@ -65,7 +66,8 @@ class Gpu:
 
         def read() -> float:
             end.synchronize()
-            return start.elapsed_time(end) / 1e3
+            milliseconds: float = start.elapsed_time(end)
+            return milliseconds / 1e3
 
         return read
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -29,19 +30,23 @@ def units(job: Job, module: ModuleType, extent: Extent, meter: Callable[[], Mete
     elif job.kind == "compile":
         for shape in of_width:
             for schedule in contenders.schedules(module):
-                yield f"{schedule} {shape}", lambda at=shape, s=schedule: _compile(module, at, s, device)
+                yield f"{schedule} {shape}", partial(_compile, module, shape, schedule, device)
         if job.width == extent.decode.D:
             yield "one token", lambda: _compile_one_token(module, extent.decode, device)
     elif job.kind == "tune":
         compile_only(job.share, extent.shares)
         for shape in of_width:
-            yield str(shape), lambda at=shape: _compile_peer(job.operator, module, at, device)
+            yield str(shape), partial(_compile_peer, job.operator, module, shape, device)
     elif job.kind == "time":
         yield str(job.shape), lambda: _time(job, module, extent.measure, meter(), device)
     else:
+
+        def decode(at: Shape) -> dict[str, Any]:
+            return _decode(module, at, extent.measure, meter(), device)
+
         for batch in extent.decode_batches:
             at = at_batch(extent.decode, batch)
-            yield str(at), lambda at=at: _decode(module, at, extent.measure, meter(), device)
+            yield str(at), partial(decode, at)
 
 
 def _compile(module: ModuleType, shape: Shape, schedule: str, device: str) -> dict[str, Any]:
@@ -90,7 +95,7 @@ def _time(job: Job, module: ModuleType, seconds: float, meter: Meter, device: st
     failed: list[str] = []
     tensors = contenders.draw(module, shape, device, DTYPE)
     makers: dict[str, Callable[[], Contender]] = {
-        name: lambda name=name: contenders.operator(module, tensors, name) for name in contenders.schedules(module)
+        name: partial(contenders.operator, module, tensors, name) for name in contenders.schedules(module)
     }
     makers[SOFTMAX] = lambda: contenders.softmax(shape, device, DTYPE)
     makers[FLOOR] = lambda: contenders.floor(tensors, (shape.B, shape.T, shape.H, shape.D))

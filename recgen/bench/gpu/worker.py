@@ -32,11 +32,12 @@ def main() -> int:
         print(json.dumps(message), file=answers, flush=True)
 
     from recgen.bench.gpu.plan import DRY, REAL, Job
-    from recgen.bench.gpu.timing import Gpu, StandIn
+    from recgen.bench.gpu.timing import Gpu, Meter, StandIn
     from recgen.bench.gpu.work import units
 
     extent, device = (DRY, "cpu") if task["dry"] else (REAL, "cuda")
-    meter = cache(StandIn if task["dry"] else Gpu)
+    kind: Callable[[], Meter] = StandIn if task["dry"] else Gpu
+    meter = cache(kind)
     skip = task["skip"]
     for fields in task["jobs"]:
         job = Job.from_dict(fields)

@@ -17,8 +17,14 @@ from recgen.algebra.statement import recurrence
 from recgen.resources import specs_dir
 from recgen.spec import Spec, read
 
-CAUSAL = [("linear_attention", "plain"), ("retnet", "plain"), ("learned_decay", "plain"), ("simple_gla", "plain"),
-          ("gla", "plain"), ("gla", "tree")]
+CAUSAL = [
+    ("linear_attention", "plain"),
+    ("retnet", "plain"),
+    ("learned_decay", "plain"),
+    ("simple_gla", "plain"),
+    ("gla", "plain"),
+    ("gla", "tree"),
+]
 TOTAL = ("linear_attention_global", "total")
 CASES = [*CAUSAL, TOTAL]
 every_case = pytest.mark.parametrize(("name", "factorisation"), CASES)

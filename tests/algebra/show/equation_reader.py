@@ -32,8 +32,12 @@ class Sheet:
     def __init__(self, rows: int, m: int, c: int, values: Mapping[str, np.ndarray]) -> None:
         self.values = {name: np.asarray(value, dtype=float) for name, value in values.items()}
         levels = [2**k for k in range(rows.bit_length() - 1)]
-        self.ranges = {**dict.fromkeys("tijrpl", range(rows)), **dict.fromkeys("mn", range(m)),
-                       **dict.fromkeys("cd", range(c)), "s": levels}
+        self.ranges = {
+            **dict.fromkeys("tijrpl", range(rows)),
+            **dict.fromkeys("mn", range(m)),
+            **dict.fromkeys("cd", range(c)),
+            "s": levels,
+        }
 
     def read(self, equation: str) -> None:
         """Compute `name[letters] = …` for every value of the letters. A leaf, `name: …`, must be there already."""

@@ -15,13 +15,25 @@ from recgen.algebra.show.unroll import unroll
 from tests.algebra.show.catalogue import TOTAL, derived, every_case
 
 TITLES = (
-    "One step", "Unrolled sum and mask", "Recurrent update",
-    "Chunk split", "Within the chunk", "Handed on to the next chunk",
-    "Adjoint", "Handed on to the chunk before", "Bounds and factorisation", "Proof",
+    "One step",
+    "Unrolled sum and mask",
+    "Recurrent update",
+    "Chunk split",
+    "Within the chunk",
+    "Handed on to the next chunk",
+    "Adjoint",
+    "Handed on to the chunk before",
+    "Bounds and factorisation",
+    "Proof",
 )
 TITLES_OF_TOTALS = (
-    "Sum and read", "All pairs", "Chunk split", "Added to the sum over all chunks", "Adjoint",
-    "Bounds and factorisation", "Proof",
+    "Sum and read",
+    "All pairs",
+    "Chunk split",
+    "Added to the sum over all chunks",
+    "Adjoint",
+    "Bounds and factorisation",
+    "Proof",
 )
 
 

@@ -25,8 +25,11 @@ EXPRESSIONS = [
     ("sqrt(sigmoid(a))", "sqrt(sigmoid(a))", r"\sqrt{\operatorname{sigmoid}\left( a \right)}"),
     ("abs(gamma) + 1e-6", "|gamma| + 1e-6", r"\left| \gamma \right| + 10^{-6}"),
     ("max(a, 0)", "max(a, 0)", r"\max\left( a, 0 \right)"),
-    ("where(a > 0, a, b)", "(a where a > 0, b otherwise)",
-     r"\begin{cases} a & a > 0 \\ b & \mathrm{otherwise} \end{cases}"),
+    (
+        "where(a > 0, a, b)",
+        "(a where a > 0, b otherwise)",
+        r"\begin{cases} a & a > 0 \\ b & \mathrm{otherwise} \end{cases}",
+    ),
     ("a / 3", "a/3", r"\frac{a}{3}"),
     ("0.1 * a", "a/10", r"\frac{a}{10}"),
 ]

@@ -22,9 +22,11 @@ SPECS = {
     "hedgehog": HEDGEHOG,
     "based": read(specs_dir() / "based.yaml"),
     "performer": read(specs_dir() / "performer.yaml"),
-    "nested": read_text("name: nested\nparams: {W: {axes: H K K, init: 0}, P: {axes: H K V, init: 0}}\n"
-                        "feature_map: concat(outer(softmax(outer(x, x)), matmul(W, matmul(W, x))),"
-                        " matmul(P, l2norm(x)))"),
+    "nested": read_text(
+        "name: nested\nparams: {W: {axes: H K K, init: 0}, P: {axes: H K V, init: 0}}\n"
+        "feature_map: concat(outer(softmax(outer(x, x)), matmul(W, matmul(W, x))),"
+        " matmul(P, l2norm(x)))"
+    ),
 }
 
 
@@ -47,7 +49,8 @@ def test_one_step_speaks_of_whole_vectors() -> None:
     written = step(HEDGEHOG)["query[t,m]"]
     assert written == "scale concat(softmax(matmul(W, q[t])), softmax(-matmul(W, q[t])))[m]"
     assert step(SPECS["performer"])["key[t,m]"] == (
-        "M^(-1/2) exp(K^(-1/4) matmul(omega, k[t])[m] - K^(-1/2) sum(k[t]^2)/2)")
+        "M^(-1/2) exp(K^(-1/4) matmul(omega, k[t])[m] - K^(-1/2) sum(k[t]^2)/2)"
+    )
     assert r"\operatorname{concat}\left(" in step(HEDGEHOG, "latex")[r"\mathrm{query}_{t,m}"]
     assert explain_spec(HEDGEHOG)
 
@@ -55,10 +58,12 @@ def test_one_step_speaks_of_whole_vectors() -> None:
 def test_what_a_map_passes_through_has_names_and_letters() -> None:
     assert told("hedgehog", "query_projected") == "query_projected[t,e] = Σ_k q[t,k] W[k,e]"
     assert told("hedgehog", "query_powers") == (
-        "query_powers[t,e] = exp(query_projected[t,e] - max_k(query_projected[t,k]))")
+        "query_powers[t,e] = exp(query_projected[t,e] - max_k(query_projected[t,k]))"
+    )
     assert told("hedgehog", "query_softmax") == "query_softmax[t,e] = query_powers[t,e] / (Σ_k query_powers[t,k])"
     assert told("hedgehog", "query_features") == (
-        "query_features[t,m] = scale concat_e(query_softmax[t,e], query_softmax_2[t,e])[m]")
+        "query_features[t,m] = scale concat_e(query_softmax[t,e], query_softmax_2[t,e])[m]"
+    )
     assert told("hedgehog", "d_query_softmax_2") == "d_query_softmax_2[t,e] = scale d_query_features[t,K + e]"
 
 

@@ -8,9 +8,35 @@ from recgen.algebra.mathtext import equation, explain_spec
 from tests.algebra.show.catalogue import derived, every_case
 
 COMMANDS = {
-    "mathrm", "operatorname", "sum", "frac", "left", "right", "ell", "leq", "geq", "neq", "in", "quad", "qquad",
-    "leftarrow", "partial", "infty", "cdot", "sqrt", "log", "min", "max", "text", "begin", "end", "section",
-    "subsection", "paragraph", "times",
+    "mathrm",
+    "operatorname",
+    "sum",
+    "frac",
+    "left",
+    "right",
+    "ell",
+    "leq",
+    "geq",
+    "neq",
+    "in",
+    "quad",
+    "qquad",
+    "leftarrow",
+    "partial",
+    "infty",
+    "cdot",
+    "sqrt",
+    "log",
+    "min",
+    "max",
+    "text",
+    "begin",
+    "end",
+    "section",
+    "subsection",
+    "paragraph",
+    "times",
+    "hline",
 }
 """Every command that may appear: all of them in amsmath, KaTeX and, inside a formula, matplotlib."""
 

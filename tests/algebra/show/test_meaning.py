@@ -15,8 +15,11 @@ from recgen.algebra.recurrence import Recurrence
 from tests.algebra.show.catalogue import TOTAL, derived, every_causal_case
 from tests.algebra.show.equation_reader import Sheet
 
-ACTIVATIONS = {"Elu": lambda x: np.where(x > 0, x, np.expm1(x)), "LogSigmoid": lambda x: -np.log1p(np.exp(-x)),
-               "SafeExp": np.exp}
+ACTIVATIONS = {
+    "Elu": lambda x: np.where(x > 0, x, np.expm1(x)),
+    "LogSigmoid": lambda x: -np.log1p(np.exp(-x)),
+    "SafeExp": np.exp,
+}
 
 
 @every_causal_case
@@ -126,15 +129,18 @@ def token_loop(rec: Recurrence, values: dict[str, np.ndarray], rows: int) -> tup
         q = {n: number(x.expr)(here) for n, x in rec.quantities.items()}
         decay = np.exp(q.get("log_decay", np.array(0.0)))
         write = {"S": np.outer(q["key"], q["value"]), "z": q["key"]}
-        state = {n: (decay.reshape(decay.shape + (1,) * (s.ndim - 1)) if decay.ndim else decay) * s + write[n]
-                 for n, s in state.items()}
+        state = {
+            n: (decay.reshape(decay.shape + (1,) * (s.ndim - 1)) if decay.ndim else decay) * s + write[n]
+            for n, s in state.items()
+        }
         reads = {r.read_name: q["query"] @ state[r.name] for r in rec.states}
         outputs.append(number(rec.output)(reads))
     return np.stack(outputs), state
 
 
-def differences(rec: Recurrence, values: dict[str, np.ndarray], name: str, rows: int, d_o: np.ndarray,
-                d_end: dict[str, np.ndarray]) -> np.ndarray:
+def differences(
+    rec: Recurrence, values: dict[str, np.ndarray], name: str, rows: int, d_o: np.ndarray, d_end: dict[str, np.ndarray]
+) -> np.ndarray:
     """The derivative of Σ d_o·o + Σ d_S·S_T by one value, by central differences."""
 
     def loss(x: np.ndarray) -> float:

@@ -16,41 +16,69 @@ from tests.algebra.show.catalogue import derived, every_case
 
 def graph() -> tuple[Graph, dict[str, Node]]:
     g = Graph()
-    leaves = {name: g.leaf(name, "input", axes, "chunk") for name, axes in
-              {"query": "tm", "key": "tm", "l": "t", "g": "tm", "G": "ti", "S": "mv"}.items()}
+    leaves = {
+        name: g.leaf(name, "input", axes, "chunk")
+        for name, axes in {"query": "tm", "key": "tm", "l": "t", "g": "tm", "G": "ti", "S": "mv"}.items()
+    }
     return g, leaves
 
 
 OPERATIONS: list[tuple[str, str, Callable[[Graph, dict[str, Node]], Node]]] = [
-    ("x[t,i] = Σ_m query[t,m] key[i,m]", r"x_{t,i} = \sum_{m} \mathrm{query}_{t,m} \, \mathrm{key}_{i,m}",
-     lambda g, n: g.contract(n["query"], g.columns(n["key"]), "m", "x")),
-    ("x[t] = l[t] + Σ_{j<t} l[j]", r"x_{t} = l_{t} + \sum_{j < t} l_{j}",
-     lambda g, n: g.add(n["l"], g.segment(n["l"], "earlier", "chunk"), name="x")),
+    (
+        "x[t,i] = Σ_m query[t,m] key[i,m]",
+        r"x_{t,i} = \sum_{m} \mathrm{query}_{t,m} \, \mathrm{key}_{i,m}",
+        lambda g, n: g.contract(n["query"], g.columns(n["key"]), "m", "x"),
+    ),
+    (
+        "x[t] = l[t] + Σ_{j<t} l[j]",
+        r"x_{t} = l_{t} + \sum_{j < t} l_{j}",
+        lambda g, n: g.add(n["l"], g.segment(n["l"], "earlier", "chunk"), name="x"),
+    ),
     ("x[t] = Σ_{j>t} l[j]", r"x_{t} = \sum_{j > t} l_{j}", lambda g, n: g.segment(n["l"], "later", "chunk", "x")),
-    ("x[s,t] = Σ_{j>t, j∈B_s(t)} l[j]", r"x_{s,t} = \sum_{j > t, j \in B_{s}(t)} l_{j}",
-     lambda g, n: g.segment(n["l"], "later", "level", "x")),
+    (
+        "x[s,t] = Σ_{j>t, j∈B_s(t)} l[j]",
+        r"x_{s,t} = \sum_{j > t, j \in B_{s}(t)} l_{j}",
+        lambda g, n: g.segment(n["l"], "later", "level", "x"),
+    ),
     ("x[t,i] = Σ_{i<j≤t} l[j]", r"x_{t,i} = \sum_{i < j \leq t} l_{j}", lambda g, n: g.between(n["l"], name="x")),
     ("x[t] = Σ_{j≥t>i} G[j,i]", r"x_{t} = \sum_{j \geq t > i} G_{j,i}", lambda g, n: g.rectangle(n["G"], name="x")),
     ("x[t,i] = Σ_{i<j<t} l[j]", r"x_{t,i} = \sum_{i < j < t} l_{j}", lambda g, n: g.between(n["l"], True, "x")),
     ("x[t] = Σ_{j>t>i} G[j,i]", r"x_{t} = \sum_{j > t > i} G_{j,i}", lambda g, n: g.rectangle(n["G"], True, "x")),
-    ("x[t,i] = G[t,i] where i < t", r"x_{t,i} = G_{t,i} \quad \mathrm{where} \; i < t",
-     lambda g, n: g.mask(n["G"], "strict", "x")),
+    (
+        "x[t,i] = G[t,i] where i < t",
+        r"x_{t,i} = G_{t,i} \quad \mathrm{where} \; i < t",
+        lambda g, n: g.mask(n["G"], "strict", "x"),
+    ),
     ("x[t] = #{j<t}", r"x_{t} = \#\{j < t\}", lambda g, n: g.count("earlier", "chunk", "x")),
-    ("x[t,i] = exp(G[t,i]) where i ≤ t", r"x_{t,i} = e^{G_{t,i}} \quad \mathrm{where} \; i \leq t",
-     lambda g, n: g.mask(g.exp(n["G"]), "causal", "x")),
-    ("x[s,t,i] = G[t,i] where B_s(i) is the sibling before B_s(t)",
-     r"x_{s,t,i} = G_{t,i} \quad \mathrm{where} \; B_{s}(i)\mathrm{\ is\ the\ sibling\ before\ }B_{s}(t)",
-     lambda g, n: g.mask(n["G"], "siblings", "x")),
+    (
+        "x[t,i] = exp(G[t,i]) where i ≤ t",
+        r"x_{t,i} = e^{G_{t,i}} \quad \mathrm{where} \; i \leq t",
+        lambda g, n: g.mask(g.exp(n["G"]), "causal", "x"),
+    ),
+    (
+        "x[s,t,i] = G[t,i] where B_s(i) is the sibling before B_s(t)",
+        r"x_{s,t,i} = G_{t,i} \quad \mathrm{where} \; B_{s}(i)\mathrm{\ is\ the\ sibling\ before\ }B_{s}(t)",
+        lambda g, n: g.mask(n["G"], "siblings", "x"),
+    ),
     ("x[t,i] = #{i<j≤t}", r"x_{t,i} = \#\{i < j \leq t\}", lambda g, n: g.count("between", "chunk", "x")),
     ("x[t] = #{j≤t}", r"x_{t} = \#\{j \leq t\}", lambda g, n: g.count("through", "chunk", "x")),
     ("x = #{t}", r"x = \#\{t\}", lambda g, n: g.count("total", "chunk", "x")),
     ("x[m] = Σ_t g[t,m]", r"x_{m} = \sum_{t} g_{t,m}", lambda g, n: g.reduce(n["g"], "t", "x")),
-    ("x = Σ_tokens Σ_m g[t,m]", r"x = \sum_{\mathrm{tokens}} \sum_{m} g_{t,m}",
-     lambda g, n: g.accumulate(g.reduce(n["g"], "m"), "x")),
-    ("x[t,c] = Σ_m query[t,m] S[m,c]", r"x_{t,c} = \sum_{m} \mathrm{query}_{t,m} \, S_{m,c}",
-     lambda g, n: g.contract(n["query"], n["S"], "m", "x")),
-    ("x[t,m] = Σ_j G[j,t] query[j,m]", r"x_{t,m} = \sum_{j} G_{j,t} \, \mathrm{query}_{j,m}",
-     lambda g, n: g.label(g.rename(g.contract(n["G"], n["query"], "t"), "i", "t"), "x")),
+    (
+        "x = Σ_tokens Σ_m g[t,m]",
+        r"x = \sum_{\mathrm{tokens}} \sum_{m} g_{t,m}",
+        lambda g, n: g.accumulate(g.reduce(n["g"], "m"), "x"),
+    ),
+    (
+        "x[t,c] = Σ_m query[t,m] S[m,c]",
+        r"x_{t,c} = \sum_{m} \mathrm{query}_{t,m} \, S_{m,c}",
+        lambda g, n: g.contract(n["query"], n["S"], "m", "x"),
+    ),
+    (
+        "x[t,m] = Σ_j G[j,t] query[j,m]",
+        r"x_{t,m} = \sum_{j} G_{j,t} \, \mathrm{query}_{j,m}",
+        lambda g, n: g.label(g.rename(g.contract(n["G"], n["query"], "t"), "i", "t"), "x"),
+    ),
     ("S[m,c]: an input", r"S_{m,c}: \mathrm{an\ input}", lambda g, n: n["S"]),
 ]
 

@@ -16,7 +16,8 @@ def test_a_spec_is_explained_key_by_key() -> None:
 
 
 def test_every_key_of_a_spec_is_explained() -> None:
-    text = explain_spec(read_text("""
+    text = explain_spec(
+        read_text("""
 name: everything
 title: All of it
 inputs: {q: B T H K, k: B T H K, v: B T H V, g: B T H, a: B T H}
@@ -26,8 +27,17 @@ feature_map: {query: relu(x), key: elu(x) + 1}
 key_weight: sigmoid(a)
 normalizer: max_abs
 readout: {kind: exclusive, bonus: u, skip: D}
-"""))
-    for words in ("everything: All of it", "decay.bounds        -10 to 0", "feature_map.query   relu(x)",
-                  "feature_map.key     elu(x) + 1", "key_weight          sigmoid(a)", "normalizer          max_abs",
-                  "readout             exclusive", "readout.bonus       u", "readout.skip        D"):
+""")
+    )
+    for words in (
+        "everything: All of it",
+        "decay.bounds        -10 to 0",
+        "feature_map.query   relu(x)",
+        "feature_map.key     elu(x) + 1",
+        "key_weight          sigmoid(a)",
+        "normalizer          max_abs",
+        "readout             exclusive",
+        "readout.bonus       u",
+        "readout.skip        D",
+    ):
         assert words in text

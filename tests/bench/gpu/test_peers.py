@@ -14,8 +14,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from recgen.bench.compare import Bench, Effort
+from recgen.bench.contenders import Size
 from recgen.bench.gpu.contenders import difference, draw, peer, peer_call
-from recgen.bench.gpu.peers import PEERS, NoPeer
+from recgen.bench.gpu.peers import NAIVE, PEERS, NoPeer, Peer
 from recgen.bench.gpu.plan import TIMED, Shape
 from recgen.verify.profile import Profile, load_module
 
@@ -58,6 +60,19 @@ def chunk_rwkv6(r: Tensor, k: Tensor, v: Tensor, w: Tensor, u: Tensor, scale: fl
     return loop(r, k, v, w, scale, bonus=u), None
 
 
+def naive_recurrent_simple_gla(q: Tensor, k: Tensor, v: Tensor, g: Tensor, scale: float | None = None):
+    return chunk_simple_gla(q, k, v, g, scale=scale)
+
+
+def naive_recurrent_gla(q: Tensor, k: Tensor, v: Tensor, gk: Tensor):
+    return loop(q, k, v, gk, q.shape[-1] ** -0.5), None
+
+
+def naive_recurrent_linear_attn(q: Tensor, k: Tensor, v: Tensor, scale: float = 1, normalize: bool = False):
+    return chunk_linear_attn(q, k, v, scale, normalize)
+
+
+NAIVE_LOOPS = (naive_recurrent_simple_gla, naive_recurrent_gla, naive_recurrent_linear_attn)
 LOOPS = (chunk_simple_gla, chunk_retention, chunk_linear_attn, chunk_gla, chunk_rwkv6)
 
 
@@ -66,7 +81,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """library(function, …) installs the library's modules, with these functions in each."""
 
     def install(*functions: Callable[..., Any]) -> None:
-        for name in ("fla", "fla.ops", *{chosen.module for chosen in PEERS.values()}):
+        for name in ("fla", "fla.ops", *{chosen.module for table in (PEERS, NAIVE) for chosen in table.values()}):
             module = ModuleType(name)
             module.__path__ = []
             vars(module).update({function.__name__: function for function in functions})
@@ -86,22 +101,64 @@ def test_what_a_peer_names_exists(name: str) -> None:
     assert set(PEERS[name].ready) <= set(PEERS[name].arguments.values()), "nothing is made ready for nobody"
 
 
-@pytest.mark.parametrize("name", PEERS)
-def test_what_a_peer_is_given_makes_it_the_same_operator(name: str, library: Callable[..., None]) -> None:
-    library(*LOOPS)
+def _beside(name: str, theirs: Peer) -> tuple[dict[str, torch.Tensor], float, float]:
+    """Inputs of an operator, its scale, and how far what the library computes from them is from its recurrence."""
     module = load_module(GENERATED / f"{name}.py")
     tensors = draw(module, SHAPE, "cpu", torch.float32)
     scale = Profile.of(module).scale(SHAPE.H, SHAPE.D, SHAPE.D)
-    run, _ = peer_call(PEERS[name].load(), PEERS[name], tensors, scale)
-    theirs = PEERS[name].finish(run(), tensors)
-    assert difference(module.naive(**tensors)[0], theirs) < 2e-6
+    run, _ = peer_call(theirs.load(), theirs, tensors, scale)
+    return tensors, scale, difference(module.naive(**tensors)[0], theirs.finish(run(), tensors))
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_what_a_peer_is_given_makes_it_the_same_operator(name: str, library: Callable[..., None]) -> None:
+    library(*LOOPS)
+    tensors, scale, apart = _beside(name, PEERS[name])
+    assert apart < 2e-6
     peer(PEERS[name].load(), PEERS[name], tensors, scale).both()
+
+
+@pytest.mark.parametrize("name", NAIVE)
+def test_the_loop_of_the_library_is_the_same_operator_too(name: str, library: Callable[..., None]) -> None:
+    library(*NAIVE_LOOPS)
+    *_, apart = _beside(name, NAIVE[name])
+    assert apart < 2e-6
+
+
+def bench(name: str) -> tuple[set[str], list[str]]:
+    """What the benchmark compares an operator with on a CPU, and what it notes."""
+    made = Bench(Size(H=2, K=8, V=8), Effort((16,), (2,), 8, 1, (16,), 16, (4,), 3))
+    against = {c.against for c in made.compare(name, load_module(GENERATED / f"{name}.py"))}
+    return against, made.notes
+
+
+def test_the_benchmark_takes_the_loop_of_the_library_where_it_is_installed(library: Callable[..., None]) -> None:
+    library(*NAIVE_LOOPS)
+    assert bench("simple_gla") == ({"softmax", "token loop", "fla token loop"}, [])
+    against, [note] = bench("rwkv4")
+    assert "fla token loop" not in against and "no function" in note
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [(lambda o: 2 * o, "not the operator's: 1.0e+00 apart"), (lambda o: o[0, 0, 0, 99], "raises IndexError")],
+)
+def test_a_function_that_computes_something_else_is_not_measured(
+    change: Callable[[Tensor], Tensor], says: str, library: Callable[..., None]
+) -> None:
+    def naive_recurrent_gla(q: Tensor, k: Tensor, v: Tensor, gk: Tensor):
+        return change(loop(q, k, v, gk, q.shape[-1] ** -0.5)), None
+
+    library(naive_recurrent_gla)
+    against, [note] = bench("gla")
+    assert "fla token loop" not in against and says in note
 
 
 def test_the_installed_library_takes_the_arguments() -> None:
     pytest.importorskip("fla")
-    for chosen in PEERS.values():
-        chosen.load()
+    for table in (PEERS, NAIVE):
+        for chosen in table.values():
+            chosen.load()
 
 
 def test_without_the_library_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

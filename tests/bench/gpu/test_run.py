@@ -130,7 +130,7 @@ def test_what_there_is_no_time_for_is_named_and_nothing_checked_is_not_right(tmp
     ("arguments", "said"),
     [
         ([], "torch sees no GPU here: run this on a machine with one, or try the steps with --dry-run"),
-        (["--dry-run", "retnett"], "retnett: no such operator in the catalogue, which has based"),
+        (["--dry-run", "retnett"], "retnett: there is no such operator in the catalogue; did you mean retnet?"),
         (["--dry-run", "--modules", "nowhere"], "nowhere: no such folder of generated modules"),
         (["--dry-run", "--modules", "."], "there is no generated module here"),
     ],

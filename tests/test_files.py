@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
+import math
 import os
 import stat
 import sys
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from recgen.loader.files import write_atomically
+from recgen.files import json_text, write_atomically, write_json
 
 
 def test_the_text_arrives_to_the_byte(tmp_path: Path) -> None:
@@ -99,3 +101,22 @@ def test_reloading_a_rewritten_module_gives_the_new_one(
         write_atomically(path, f"DECAY = 0.{tenths}\n")
         assert importlib.reload(module).DECAY == tenths / 10
     del sys.modules["rewritten_module"]
+
+
+def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_text)
+        write_atomically(pipe, "a = 1\n")
+        assert read.result(timeout=10) == "a = 1\n"
+    assert pipe.is_fifo()
+    with pytest.raises(IsADirectoryError):
+        write_atomically(tmp_path, "a = 1\n")
+
+
+def test_numbers_that_are_not_finite_are_null_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "data.json"
+    write_json(path, {"error": math.nan, "ratios": (1.5, -math.inf), "σ": ["x", 1, None, True]})
+    assert json.loads(path.read_text()) == {"error": None, "ratios": [1.5, None], "σ": ["x", 1, None, True]}
+    assert json_text({"σ": math.inf}).endswith("}\n")

@@ -1,19 +1,27 @@
-"""Writing a source file so that nobody ever reads half of it, or runs bytecode of the one before."""
+"""Writing a file so that nobody ever reads half of it, or runs bytecode of the one before; and data as JSON."""
 
 from __future__ import annotations
 
 import glob
+import json
+import math
 import os
 import secrets
 from importlib.util import cache_from_source
 from pathlib import Path
+from typing import Any
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Puts `text` (UTF-8) at `path`, making its folders. Other processes see the old file or the new one, whole.
 
-    A file that holds the same text already is left as it is. Raises OSError and leaves nothing behind on failure.
+    A file that holds the same text already is left as it is; what is no file, as a pipe is none, is written to. Raises
+    OSError and leaves nothing behind on failure.
     """
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+        return
     target = Path(os.path.realpath(path))
     if _holds(target, text):
         return
@@ -30,6 +38,24 @@ def write_atomically(path: Path, text: str) -> None:
         draft.unlink(missing_ok=True)
         raise
     _drop_bytecode(target)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Puts plain data at `path` as JSON."""
+    write_atomically(path, json_text(data))
+
+
+def json_text(data: Any) -> str:
+    """Plain data as JSON; null for a number that is not finite, which JSON has none for."""
+    return json.dumps(_finite(data), indent=2, allow_nan=False) + "\n"
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def _holds(target: Path, text: str) -> bool:

@@ -1,7 +1,7 @@
 r"""A page of `recgen explain --latex` as HTML, its formulas as MathML: it needs no network, no script and no font.
 
-Understood is what explain writes: \subsection* and \paragraph* headings, align* and verbatim environments, \[ … \],
-and prose with \( … \).
+Understood is what explain writes: \subsection* and \paragraph* headings, align*, tabular and verbatim environments,
+\[ … \], and prose with \( … \).
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from dataclasses import dataclass
 from latex2mathml.converter import convert
 from markupsafe import Markup, escape
 
-_BLOCK = re.compile(
+BLOCK = re.compile(
     r"\\subsection\*\{(?P<title>[^\n]*)\}\n"
     r"|\\paragraph\*\{(?P<heading>[^\n]*)\}\n"
     r"|\\begin\{align\*\}\n(?P<rows>.*?)\\end\{align\*\}\n?"
+    r"|\\begin\{tabular\}\{l+\}\n(?P<table>.*?)\\end\{tabular\}\n?"
     r"|\\begin\{verbatim\}\n(?P<verbatim>.*?)\\end\{verbatim\}\n?"
     r"|\\\[\n(?P<display>.*?)\\\]\n?"
     r"|(?P<prose>[^\n]+)\n?",
     re.DOTALL,
 )
-_INLINE = re.compile(r"\\\((.*?)\\\)", re.DOTALL)
+_ALIGN = re.compile(r"\\begin\{align\*\}\n?(?P<rows>.*?)\\end\{align\*\}", re.DOTALL)
+INLINE = re.compile(r"\\\((.*?)\\\)", re.DOTALL)
 _WORDS = re.compile(r"\\(?:mathrm|text)\{((?:[^{}\\]|\\.)*)\}")
 _CELL = re.compile(r"(?<!\\)&")
 
@@ -47,7 +49,7 @@ def parts(latex: str) -> list[Part]:
 
 
 def _blocks(latex: str) -> Iterator[tuple[str | None, Markup]]:
-    for match in _BLOCK.finditer(latex):
+    for match in BLOCK.finditer(latex):
         kind, text = match.lastgroup, match[match.lastgroup or 0]
         if kind == "title":
             yield text, Markup()
@@ -55,6 +57,8 @@ def _blocks(latex: str) -> Iterator[tuple[str | None, Markup]]:
             yield None, Markup("<h4>{}</h4>").format(prose(text))
         elif kind == "rows":
             yield None, Markup('<div class="equations">{}</div>').format(aligned(text))
+        elif kind == "table":
+            yield None, table(text)
         elif kind == "verbatim":
             yield None, Markup('<pre class="code wrap">{}</pre>').format(text.rstrip())
         elif kind == "display":
@@ -65,11 +69,27 @@ def _blocks(latex: str) -> Iterator[tuple[str | None, Markup]]:
 
 def prose(text: str) -> Markup:
     """A paragraph: mathematics between \\( and \\), escaped signs outside it."""
-    pieces = _INLINE.split(text)
+    pieces = INLINE.split(text)
     return Markup("").join(
-        _math(piece, "inline") if n % 2 else escape(re.sub(r"\\([_#%&$])", r"\1", piece))
+        _math(piece, "inline") if n % 2 else escape(re.sub(r"\\([_#%&$])", r"\1", piece.replace(r"\^{}", "^")))
         for n, piece in enumerate(pieces)
     )
+
+
+def table(rows: str) -> Markup:
+    """The rows of a tabular environment; those above a line are titles."""
+    head, line, body = rows.rpartition("\\hline\n")
+    parts = [("th", head), ("td", body)] if line else [("td", rows)]
+    lines = [Markup("<tr>{}</tr>").format(_cells(row, tag)) for tag, part in parts for row in _rows(part)]
+    return Markup('<div class="wide"><table>{}</table></div>').format(Markup("").join(lines))
+
+
+def _rows(text: str) -> list[str]:
+    return [row.strip() for row in re.split(r"\\\\[ ]*\n", text) if row.strip()]
+
+
+def _cells(row: str, tag: str) -> Markup:
+    return Markup("").join(Markup(f"<{tag}>{{}}</{tag}>").format(prose(cell.strip())) for cell in _CELL.split(row))
 
 
 def aligned(rows: str) -> Markup:
@@ -81,6 +101,12 @@ def aligned(rows: str) -> Markup:
         for row in cells
     )
     return Markup('<math display="block"><mtable>{}</mtable></math>').format(body)
+
+
+def formula(latex: str, display: str) -> Markup:
+    """One formula, "inline" or as a "block"; a block may be an align* environment."""
+    environment = _ALIGN.fullmatch(latex.strip())
+    return aligned(environment["rows"]) if environment else _math(latex, display)
 
 
 def _math(latex: str, display: str) -> Markup:
