@@ -677,8 +677,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        if chunk % EVERY == 0:
+        back = chunks - 1 - chunk
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
+        if (back % EVERY == EVERY - 1) | (chunk == 0):
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
@@ -833,6 +834,8 @@ def _chunk_backward_key(
     v_heads, v_head = H // v_group, head // v_group
     q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_chunk_decay_before = tl.full([BM], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([BM], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -840,34 +843,12 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            g_before = _load(
-                g_ptr + (token_before * g_heads + g_head) * K, row * g_heads, feature, valid_before, feature_valid, K
-            )
-            log_decay_before = tl.where(valid_before[:, None] & feature_valid[None, :], _logsigmoid(g_before) / 16, 0.0)
-            total_before = tl.sum(log_decay_before, 0)
-            chunk_decay_before = tl.exp(total_before)
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
-            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
-            decay_to_end_before = tl.exp(suffix_before)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            key_decayed_before = k_before * decay_to_end_before
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
@@ -884,7 +865,55 @@ def _chunk_backward_key(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                g_before = _load(
+                    g_ptr + (token_before * g_heads + g_head) * K,
+                    row * g_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                log_decay_before = tl.where(
+                    valid_before[:, None] & feature_valid[None, :], _logsigmoid(g_before) / 16, 0.0
+                )
+                total_before = tl.sum(log_decay_before, 0)
+                chunk_decay_before = tl.exp(total_before)
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
+                suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
+                decay_to_end_before = tl.exp(suffix_before)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                key_decayed_before = k_before * decay_to_end_before
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before, 0)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         d_S = d_S * chunk_decay[:, None] + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
         d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
         d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
@@ -1049,6 +1078,8 @@ def _chunk_backward_writes(
     v_heads, v_head = H // v_group, head // v_group
     q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_chunk_decay_before = tl.full([BM], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([BM], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -1056,34 +1087,12 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            g_before = _load(
-                g_ptr + (token_before * g_heads + g_head) * K, row * g_heads, feature, valid_before, feature_valid, K
-            )
-            log_decay_before = tl.where(valid_before[:, None] & feature_valid[None, :], _logsigmoid(g_before) / 16, 0.0)
-            total_before = tl.sum(log_decay_before, 0)
-            chunk_decay_before = tl.exp(total_before)
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
-            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
-            decay_to_end_before = tl.exp(suffix_before)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            key_decayed_before = k_before * decay_to_end_before
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         g = _load(g_ptr + (token * g_heads + g_head) * K, row * g_heads, feature, valid, feature_valid, K)
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], _logsigmoid(g) / 16, 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
@@ -1102,6 +1111,52 @@ def _chunk_backward_writes(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                g_before = _load(
+                    g_ptr + (token_before * g_heads + g_head) * K,
+                    row * g_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                log_decay_before = tl.where(
+                    valid_before[:, None] & feature_valid[None, :], _logsigmoid(g_before) / 16, 0.0
+                )
+                total_before = tl.sum(log_decay_before, 0)
+                chunk_decay_before = tl.exp(total_before)
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
+                suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
+                decay_to_end_before = tl.exp(suffix_before)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                key_decayed_before = k_before * decay_to_end_before
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before, 0)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
         d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
@@ -1139,6 +1194,8 @@ def _chunk_backward_writes(
         )
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S * chunk_decay[:, None] + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
@@ -1299,7 +1356,7 @@ TILES = {
     "sm_90": {
         64: {
             "_chunk_forward": ((32, 64, 8, 2),),
-            "_chunk_backward_query": ((32, 64, 8, 2),),
+            "_chunk_backward_query": ((32, 64, 8, 1),),
             "_segment_ends": ((64, 64, 8, 2),),
             "_segment_ends_backward": ((64, 64, 8, 2),),
             "_chunk_backward_key": ((32, 64, 8, 2),),
@@ -1360,9 +1417,13 @@ def _multiprocessors(device):
 
 
 def _segment(tokens, heads, device):
-    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
-    wanted = tokens * heads // (4 * _multiprocessors(device))
-    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
+    """Tokens of a segment: as many as leave every multiprocessor four programs, but 1 to 16 times SEGMENT."""
+    return SEGMENT * min(16, max(1, tokens * heads // (4 * _multiprocessors(device) * SEGMENT)))
+
+
+def _segments_kept(schedule, tokens, S):
+    """The segments whose starts the forward pass leaves for the backward pass: as many as there can be of a call."""
+    return S.shape[0] + tokens // _segment(tokens, S.shape[1], S.device) if schedule == "split" else 0
 
 
 class _Grid:
@@ -1397,12 +1458,12 @@ class _Grid:
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
     def stretch(self, kernel, axis, own, across):
-        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
-        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """Tokens for which one state is stored: a chunk of the kernel that reads them, or two where it is less to read
+        one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
         """
         rows, _, tiles, _, _ = self.tiles(kernel, axis)
         width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
-        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
+        return 2 * rows if rows * (own * width + across * other * tiles) < 2 * width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
@@ -1466,8 +1527,8 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 21, "split": 30}
-LAUNCHES = {"fused": 3, "split": 9}
+TRAFFIC = {"fused": 21, "split": 27}
+LAUNCHES = {"fused": 3, "split": 7}
 
 
 def _default_schedule(sizes, sequences, like):
@@ -1499,8 +1560,8 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
     products = _products((q, k, v))
     S_starts, S_end = S, torch.empty_like(S)
 
+    S_segments = S.new_empty(_segments_kept(schedule, batch * T, S), *S.shape[1:])
     if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
         totals = S.new_empty(segments, H, K)
         grid.launch(
             _segment_ends,
@@ -1509,7 +1570,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
                 g,
                 k,
                 v,
-                S_ends,
+                S_segments,
                 totals,
             ),
             (),
@@ -1518,7 +1579,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
             v_group=_group(v, H),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_segments, totals, S, S_end)
 
     o = v.new_empty(batch, T, H, V)
     grid.launch(
@@ -1543,7 +1604,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
         **products,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_recurrent(offsets, scale, q, k, v, g, S):
@@ -1553,6 +1614,7 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
     batch, T, _, _ = q.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
+    S_segments = S.new_empty(0, *S.shape[1:])
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1574,7 +1636,7 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
         chunked=False,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_step(slots, scale, q, k, v, g, S, S_end):
@@ -1616,7 +1678,7 @@ def _launch_step(slots, scale, q, k, v, g, S, S_end):
     return o
 
 
-def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
+def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, S_segments, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     H = S.shape[1]
     grid = _Grid(schedule, size, offsets, H, q, v)
@@ -1624,29 +1686,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
     rows = batch * T
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts = S
+    S_starts = S_segments if grid.split else S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
-
-    if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        totals = S.new_empty(segments, H, K)
-        grid.launch(
-            _segment_ends,
-            "v",
-            (
-                g,
-                k,
-                v,
-                S_ends,
-                totals,
-            ),
-            (),
-            g_group=_group(g, H),
-            k_group=_group(k, H),
-            v_group=_group(v, H),
-            **products,
-        )
-        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_part = S.new_empty(batch, T, H, K)
     d_q = _gradient_room(q, H)
@@ -1867,21 +1908,26 @@ def _forward_torch(q, k, v, g, S, offsets, scale, mode, size):
 
 
 def _forward(q, k, v, g, S, offsets, scale, mode, backend, schedule, size):
-    """The output and the final state."""
+    """The output, the final state, and what the kernels of the backward pass need besides."""
     q, k, v, g, S = (x.contiguous() for x in (q, k, v, g, S))
     with _without_autocast(q.device):
         if backend == "torch":
             return _forward_torch(q, k, v, g, S, offsets, scale, mode, size)
         if mode == "recurrent":
-            o, ends = _launch_recurrent(offsets, scale, q, k, v, g, S)
+            o, ends, kept = _launch_recurrent(offsets, scale, q, k, v, g, S)
         else:
-            o, ends = _launch_forward(schedule, size, offsets, scale, q, k, v, g, S)
-    return [o, *ends]
+            o, ends, kept = _launch_forward(schedule, size, offsets, scale, q, k, v, g, S)
+    return [o, *ends, *kept]
 
 
-def _forward_fake(q, _k, v, _g, S, *_):
+def _forward_fake(q, _k, v, _g, S, _offsets, _scale, _mode, backend, schedule, *_):
     o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
-    return [o, S.new_empty(S.shape)]
+    kept = []
+    if backend == "triton":
+        kept.append(
+            q.new_empty((_segments_kept(schedule, q.shape[0] * q.shape[1], S), *S.shape[1:]), dtype=torch.float32)
+        )
+    return [o, S.new_empty(S.shape), *kept]
 
 
 def _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size):
@@ -1903,13 +1949,14 @@ def _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size):
     return [d_q, d_k, d_v, d_g, d_S_start]
 
 
-def _backward(q, k, v, g, S, offsets, d_o, d_S, scale, mode, backend, schedule, size):
+def _backward(q, k, v, g, S, offsets, kept, d_o, d_S, scale, mode, backend, schedule, size):
     """The gradients of the inputs, parameters and initial state."""
     q, k, v, g, S, d_o, d_S = (x.contiguous() for x in (q, k, v, g, S, d_o, d_S))
     with _without_autocast(q.device):
         if backend == "torch":
             return _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size)
-        gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S)
+        (S_segments,) = kept
+        gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, S_segments, d_o, d_S)
     return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, g, S), strict=True)]
 
 
@@ -1961,8 +2008,8 @@ _FORWARD = (
     "backend, str schedule, int size) -> Tensor[]"
 )
 _BACKWARD = (
-    "(Tensor q, Tensor k, Tensor v, Tensor g, Tensor S, Tensor? offsets, Tensor d_o, Tensor d_S, float "
-    "scale, str mode, str backend, str schedule, int size) -> Tensor[]"
+    "(Tensor q, Tensor k, Tensor v, Tensor g, Tensor S, Tensor? offsets, Tensor[] kept, Tensor d_o, "
+    "Tensor d_S, float scale, str mode, str backend, str schedule, int size) -> Tensor[]"
 )
 _STEP = "(Tensor q, Tensor k, Tensor v, Tensor g, Tensor S, Tensor(a!) S_end, Tensor? slots, float scale) -> Tensor"
 OPS, _LIBRARY = _registered()
@@ -1988,14 +2035,15 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q, k, v, g, S, offsets, scale, mode, backend, schedule, size):
-        o, S_end = OPS["forward"](q, k, v, g, S, offsets, scale, mode, backend, schedule, size)
-        ctx.save_for_backward(q, k, v, g, S, offsets)
+        o, S_end, *kept = OPS["forward"](q, k, v, g, S, offsets, scale, mode, backend, schedule, size)
+        ctx.save_for_backward(q, k, v, g, S, offsets, *kept)
         ctx.config = scale, mode, backend, schedule, size
         return o, S_end
 
     @staticmethod
     def backward(ctx, d_o, d_S):
-        gradients = _Gradients.apply(*ctx.saved_tensors, d_o, d_S, *ctx.config)
+        q, k, v, g, S, offsets, *kept = ctx.saved_tensors
+        gradients = _Gradients.apply(q, k, v, g, S, offsets, kept, d_o, d_S, *ctx.config)
         wanted = zip(gradients, ctx.needs_input_grad[:5], strict=True)
         return *(d if needed else None for d, needed in wanted), *[None] * 6
 
@@ -2314,8 +2362,10 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if schedule == "auto":
-        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
+    if backend == "torch" or mode == "recurrent":
+        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:

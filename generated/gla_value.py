@@ -661,8 +661,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        if chunk % EVERY == 0:
+        back = chunks - 1 - chunk
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
+        if (back % EVERY == EVERY - 1) | (chunk == 0):
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
@@ -829,8 +830,9 @@ def _chunk_backward_reads(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        if chunk % EVERY == 0:
+        back = chunks - 1 - chunk
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
+        if (back % EVERY == EVERY - 1) | (chunk == 0):
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
@@ -1080,6 +1082,8 @@ def _chunk_backward_value(
     q_heads, q_head = H // q_group, head // q_group
     v_heads, v_head = H // v_group, head // v_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_chunk_decay_before = tl.full([BV], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([BV], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -1087,7 +1091,8 @@ def _chunk_backward_value(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         d_value_decayed = _dot(k, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
         g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
@@ -1098,33 +1103,8 @@ def _chunk_backward_value(
         query = q * scale
         similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            g_before = _load(
-                g_ptr + (token_before * g_heads + g_head) * V, row * g_heads, channel, valid_before, channel_valid, V
-            )
-            log_decay_before = tl.where(valid_before[:, None] & channel_valid[None, :], _logsigmoid(g_before) / 16, 0.0)
-            total_before = tl.sum(log_decay_before, 0)
-            chunk_decay_before = tl.exp(total_before)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            d_value_decayed_before = _dot(k_before, d_S, DOT, PRECISION)
-            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BV)
-            decay_to_end_before = tl.exp(suffix_before)
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            value_decayed_before = v_before * decay_to_end_before
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(
-                d_value_decayed_before * value_decayed_before, 0
-            )
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_decay_to_end = v * d_value_decayed
         d_suffix = decay_to_end * d_decay_to_end
@@ -1133,7 +1113,55 @@ def _chunk_backward_value(
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot_tn(query, decay_to_row * d_o, DOT, PRECISION)
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                g_before = _load(
+                    g_ptr + (token_before * g_heads + g_head) * V,
+                    row * g_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                log_decay_before = tl.where(
+                    valid_before[:, None] & channel_valid[None, :], _logsigmoid(g_before) / 16, 0.0
+                )
+                total_before = tl.sum(log_decay_before, 0)
+                chunk_decay_before = tl.exp(total_before)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                d_value_decayed_before = _dot(k_before, d_S, DOT, PRECISION)
+                suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BV)
+                decay_to_end_before = tl.exp(suffix_before)
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                value_decayed_before = v_before * decay_to_end_before
+                d_chunk_decay_rows = tl.sum(d_value_decayed_before * value_decayed_before, 0)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         d_S = d_S * chunk_decay[None, :] + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
         d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o
         d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
         d_log_decay_levels = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BV) + d_total[None, :] + d_log_decay_part
@@ -1213,6 +1241,8 @@ def _chunk_backward_writes(
     q_heads, q_head = H // q_group, head // q_group
     k_heads, k_head = H // k_group, head // k_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_chunk_decay_before = tl.full([BV], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([BV], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -1220,7 +1250,8 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         g = _load(g_ptr + (token * g_heads + g_head) * V, row * g_heads, channel, valid, channel_valid, V)
         log_decay = tl.where(valid[:, None] & channel_valid[None, :], _logsigmoid(g) / 16, 0.0)
         suffix = _tile_later(log_decay, row, CHUNK, CHUNK, BV)  # suffix[t,c] = Σ_{j>t} ℓ[j,c]
@@ -1235,39 +1266,60 @@ def _chunk_backward_writes(
         d_value_decayed = _dot(k, d_S, DOT, PRECISION)  # d_value_decayed[t,c] = Σ_m d_S[m,c] key[t,m]
         similarity = _dot_nt(query, k, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         self_score = tl.sum(query * k, 1)  # self_score[t] = Σ_m query[t,m] key[t,m]
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            g_before = _load(
-                g_ptr + (token_before * g_heads + g_head) * V, row * g_heads, channel, valid_before, channel_valid, V
-            )
-            log_decay_before = tl.where(valid_before[:, None] & channel_valid[None, :], _logsigmoid(g_before) / 16, 0.0)
-            total_before = tl.sum(log_decay_before, 0)
-            chunk_decay_before = tl.exp(total_before)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            d_value_decayed_before = _dot(k_before, d_S, DOT, PRECISION)
-            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BV)
-            decay_to_end_before = tl.exp(suffix_before)
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            value_decayed_before = v_before * decay_to_end_before
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(
-                d_value_decayed_before * value_decayed_before, 0
-            )
         total = tl.sum(log_decay, 0)  # total[c] = Σ_t ℓ[t,c]
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         d_decay_to_end = v * d_value_decayed
         d_suffix = decay_to_end * d_decay_to_end
         prefix = _tile_through(log_decay, CHUNK, CHUNK, BV)  # prefix[t,c] = ℓ[t,c] + Σ_{j<t} ℓ[j,c]
         decay_to_row = tl.exp(prefix)
         # d_S_read[m,c] = Σ_t decay_to_row[t,c] d_o[t,c] query[t,m]
         d_S_read = _dot_tn(query, decay_to_row * d_o, DOT, PRECISION)
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                g_before = _load(
+                    g_ptr + (token_before * g_heads + g_head) * V,
+                    row * g_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                log_decay_before = tl.where(
+                    valid_before[:, None] & channel_valid[None, :], _logsigmoid(g_before) / 16, 0.0
+                )
+                total_before = tl.sum(log_decay_before, 0)
+                chunk_decay_before = tl.exp(total_before)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                d_value_decayed_before = _dot(k_before, d_S, DOT, PRECISION)
+                suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BV)
+                decay_to_end_before = tl.exp(suffix_before)
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                value_decayed_before = v_before * decay_to_end_before
+                d_chunk_decay_rows = tl.sum(d_value_decayed_before * value_decayed_before, 0)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         d_similarity_pairs = tl.zeros([CHUNK, CHUNK], tl.float32)
         d_value = decay_to_end * d_value_decayed + self_score[:, None] * d_o
         d_log_decay_part = _load(d_log_decay_part_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -1309,6 +1361,8 @@ def _chunk_backward_writes(
         d_g = d_log_decay_levels * tl.sigmoid(-g) / 16
         _store(d_g_ptr + start * V, at, channel, valid, channel_valid, V, d_g)
         d_S = d_S * chunk_decay[None, :] + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S, 0)  # d_chunk_decay[c] = Σ_m d_S[m,c] S[m,c]
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
@@ -1507,9 +1561,13 @@ def _multiprocessors(device):
 
 
 def _segment(tokens, heads, device):
-    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
-    wanted = tokens * heads // (4 * _multiprocessors(device))
-    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
+    """Tokens of a segment: as many as leave every multiprocessor four programs, but 1 to 16 times SEGMENT."""
+    return SEGMENT * min(16, max(1, tokens * heads // (4 * _multiprocessors(device) * SEGMENT)))
+
+
+def _segments_kept(schedule, tokens, S):
+    """The segments whose starts the forward pass leaves for the backward pass: as many as there can be of a call."""
+    return S.shape[0] + tokens // _segment(tokens, S.shape[1], S.device) if schedule == "split" else 0
 
 
 class _Grid:
@@ -1544,12 +1602,12 @@ class _Grid:
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
     def stretch(self, kernel, axis, own, across):
-        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
-        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """Tokens for which one state is stored: a chunk of the kernel that reads them, or two where it is less to read
+        one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
         """
         rows, _, tiles, _, _ = self.tiles(kernel, axis)
         width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
-        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
+        return 2 * rows if rows * (own * width + across * other * tiles) < 2 * width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
@@ -1613,8 +1671,8 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 21, "split": 30}
-LAUNCHES = {"fused": 3, "split": 9}
+TRAFFIC = {"fused": 21, "split": 27}
+LAUNCHES = {"fused": 3, "split": 7}
 
 
 def _default_schedule(sizes, sequences, like):
@@ -1646,8 +1704,8 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
     products = _products((q, k, v))
     S_starts, S_end = S, torch.empty_like(S)
 
+    S_segments = S.new_empty(_segments_kept(schedule, batch * T, S), *S.shape[1:])
     if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
         totals = S.new_empty(segments, H, V)
         grid.launch(
             _segment_ends,
@@ -1656,7 +1714,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
                 g,
                 k,
                 v,
-                S_ends,
+                S_segments,
                 totals,
             ),
             (),
@@ -1665,7 +1723,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
             v_group=_group(v, H),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_segments, totals, S, S_end)
 
     o = v.new_empty(batch, T, H, V)
     grid.launch(
@@ -1690,7 +1748,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, g, S):
         **products,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_recurrent(offsets, scale, q, k, v, g, S):
@@ -1700,6 +1758,7 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
     batch, T, _, _ = q.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
+    S_segments = S.new_empty(0, *S.shape[1:])
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1721,7 +1780,7 @@ def _launch_recurrent(offsets, scale, q, k, v, g, S):
         chunked=False,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_step(slots, scale, q, k, v, g, S, S_end):
@@ -1763,7 +1822,7 @@ def _launch_step(slots, scale, q, k, v, g, S, S_end):
     return o
 
 
-def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
+def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, S_segments, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     H = S.shape[1]
     grid = _Grid(schedule, size, offsets, H, q, v)
@@ -1772,29 +1831,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S):
     rows = batch * T
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts = S
+    S_starts = S_segments if grid.split else S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
-
-    if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        totals = S.new_empty(segments, H, V)
-        grid.launch(
-            _segment_ends,
-            "v",
-            (
-                g,
-                k,
-                v,
-                S_ends,
-                totals,
-            ),
-            (),
-            g_group=_group(g, H),
-            k_group=_group(k, H),
-            v_group=_group(v, H),
-            **products,
-        )
-        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     if not grid.fits("_chunk_backward_reads"):
         d_q = _gradient_room(q, H)
@@ -2067,21 +2105,26 @@ def _forward_torch(q, k, v, g, S, offsets, scale, mode, size):
 
 
 def _forward(q, k, v, g, S, offsets, scale, mode, backend, schedule, size):
-    """The output and the final state."""
+    """The output, the final state, and what the kernels of the backward pass need besides."""
     q, k, v, g, S = (x.contiguous() for x in (q, k, v, g, S))
     with _without_autocast(q.device):
         if backend == "torch":
             return _forward_torch(q, k, v, g, S, offsets, scale, mode, size)
         if mode == "recurrent":
-            o, ends = _launch_recurrent(offsets, scale, q, k, v, g, S)
+            o, ends, kept = _launch_recurrent(offsets, scale, q, k, v, g, S)
         else:
-            o, ends = _launch_forward(schedule, size, offsets, scale, q, k, v, g, S)
-    return [o, *ends]
+            o, ends, kept = _launch_forward(schedule, size, offsets, scale, q, k, v, g, S)
+    return [o, *ends, *kept]
 
 
-def _forward_fake(q, _k, v, _g, S, *_):
+def _forward_fake(q, _k, v, _g, S, _offsets, _scale, _mode, backend, schedule, *_):
     o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
-    return [o, S.new_empty(S.shape)]
+    kept = []
+    if backend == "triton":
+        kept.append(
+            q.new_empty((_segments_kept(schedule, q.shape[0] * q.shape[1], S), *S.shape[1:]), dtype=torch.float32)
+        )
+    return [o, S.new_empty(S.shape), *kept]
 
 
 def _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size):
@@ -2103,13 +2146,14 @@ def _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size):
     return [d_q, d_k, d_v, d_g, d_S_start]
 
 
-def _backward(q, k, v, g, S, offsets, d_o, d_S, scale, mode, backend, schedule, size):
+def _backward(q, k, v, g, S, offsets, kept, d_o, d_S, scale, mode, backend, schedule, size):
     """The gradients of the inputs, parameters and initial state."""
     q, k, v, g, S, d_o, d_S = (x.contiguous() for x in (q, k, v, g, S, d_o, d_S))
     with _without_autocast(q.device):
         if backend == "torch":
             return _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size)
-        gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, d_o, d_S)
+        (S_segments,) = kept
+        gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, S_segments, d_o, d_S)
     return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, g, S), strict=True)]
 
 
@@ -2161,8 +2205,8 @@ _FORWARD = (
     "backend, str schedule, int size) -> Tensor[]"
 )
 _BACKWARD = (
-    "(Tensor q, Tensor k, Tensor v, Tensor g, Tensor S, Tensor? offsets, Tensor d_o, Tensor d_S, float "
-    "scale, str mode, str backend, str schedule, int size) -> Tensor[]"
+    "(Tensor q, Tensor k, Tensor v, Tensor g, Tensor S, Tensor? offsets, Tensor[] kept, Tensor d_o, "
+    "Tensor d_S, float scale, str mode, str backend, str schedule, int size) -> Tensor[]"
 )
 _STEP = "(Tensor q, Tensor k, Tensor v, Tensor g, Tensor S, Tensor(a!) S_end, Tensor? slots, float scale) -> Tensor"
 OPS, _LIBRARY = _registered()
@@ -2188,14 +2232,15 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q, k, v, g, S, offsets, scale, mode, backend, schedule, size):
-        o, S_end = OPS["forward"](q, k, v, g, S, offsets, scale, mode, backend, schedule, size)
-        ctx.save_for_backward(q, k, v, g, S, offsets)
+        o, S_end, *kept = OPS["forward"](q, k, v, g, S, offsets, scale, mode, backend, schedule, size)
+        ctx.save_for_backward(q, k, v, g, S, offsets, *kept)
         ctx.config = scale, mode, backend, schedule, size
         return o, S_end
 
     @staticmethod
     def backward(ctx, d_o, d_S):
-        gradients = _Gradients.apply(*ctx.saved_tensors, d_o, d_S, *ctx.config)
+        q, k, v, g, S, offsets, *kept = ctx.saved_tensors
+        gradients = _Gradients.apply(q, k, v, g, S, offsets, kept, d_o, d_S, *ctx.config)
         wanted = zip(gradients, ctx.needs_input_grad[:5], strict=True)
         return *(d if needed else None for d, needed in wanted), *[None] * 6
 
@@ -2514,8 +2559,10 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if schedule == "auto":
-        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
+    if backend == "torch" or mode == "recurrent":
+        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:

@@ -576,13 +576,13 @@ def _chunk_backward_query(
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
-        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         # d_similarity[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         # d_query[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c] + Σ_i d_similarity[t,i] key[i,m]
         d_query = d_n[:, None] * z[None, :] + _dot_nt(d_y, S, DOT, PRECISION) + _dot(d_similarity, key, DOT, PRECISION)
@@ -697,12 +697,12 @@ def _chunk_backward_key(
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
-        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         # d_similarity[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
         d_key = d_z[None, :] + _dot_nt(v, d_S, DOT, PRECISION) + _dot_tn(d_similarity, query, DOT, PRECISION)
@@ -824,17 +824,17 @@ def _chunk_backward_writes(
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
-        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
-        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         d_y = d_o / (n[:, None] + 1e-6)
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         # d_similarity[t,i] = d_scores[t,i] where i ≤ t
         d_similarity = tl.where(time[:, None] >= time[None, :], d_scores, 0.0)
+        query_features = _load(query_features_ptr + start * K, at, feature, valid, feature_valid, K)
         query = tl.where(valid[:, None] & feature_valid[None, :], query_features, 0.0)
         # d_key[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c] + Σ_j d_similarity[j,t] query[j,m]
         d_key = d_z[None, :] + _dot_nt(v, d_S, DOT, PRECISION) + _dot_tn(d_similarity, query, DOT, PRECISION)
         _store(d_key_features_rows_ptr + start * K, at, feature, valid, feature_valid, K, d_key)
+        key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
         key = tl.where(valid[:, None] & feature_valid[None, :], key_features, 0.0)
         similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         scores = tl.where(time[:, None] >= time[None, :], similarity, 0.0)  # scores[t,i] = similarity[t,i] where i ≤ t
@@ -1028,9 +1028,13 @@ def _multiprocessors(device):
 
 
 def _segment(tokens, heads, device):
-    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
-    wanted = tokens * heads // (4 * _multiprocessors(device))
-    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
+    """Tokens of a segment: as many as leave every multiprocessor four programs, but 1 to 16 times SEGMENT."""
+    return SEGMENT * min(16, max(1, tokens * heads // (4 * _multiprocessors(device) * SEGMENT)))
+
+
+def _segments_kept(schedule, tokens, S):
+    """The segments whose starts the forward pass leaves for the backward pass: as many as there can be of a call."""
+    return S.shape[0] + tokens // _segment(tokens, S.shape[1], S.device) if schedule == "split" else 0
 
 
 class _Grid:
@@ -1114,8 +1118,8 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 16, "split": 23}
-LAUNCHES = {"fused": 3, "split": 12}
+TRAFFIC = {"fused": 16, "split": 21}
+LAUNCHES = {"fused": 3, "split": 9}
 
 
 def _default_schedule(sizes, sequences, like):
@@ -1164,29 +1168,28 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, W, S, z):
     grid = _Grid(schedule, size, offsets, H, query_features, v)
     batch, T, _, _ = query_features.shape
     V = v.shape[-1]
-    segments = grid.segments
     products = _products((q, k, v))
     S_starts, S_end = S, torch.empty_like(S)
     z_starts, z_end = z, torch.empty_like(z)
 
+    S_segments = S.new_empty(_segments_kept(schedule, batch * T, S), *S.shape[1:])
+    z_segments = z.new_empty(_segments_kept(schedule, batch * T, z), *z.shape[1:])
     if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        z_ends = z.new_empty(segments, *z.shape[1:])
         grid.launch(
             _segment_ends,
             "v",
             (
                 key_features,
                 v,
-                S_ends,
-                z_ends,
+                S_segments,
+                z_segments,
             ),
             (),
             v_group=_group(v, H),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, S, S_end)
-        z_starts = grid.hand_over(z_ends, z, z_end)
+        S_starts = grid.hand_over(S_segments, S, S_end)
+        z_starts = grid.hand_over(z_segments, z, z_end)
 
     o = v.new_empty(batch, T, H, V)
     n = S.new_empty(batch, T, H)
@@ -1219,6 +1222,8 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, W, S, z):
         (
             o,
             n,
+            S_segments,
+            z_segments,
         ),
     )
 
@@ -1232,6 +1237,8 @@ def _launch_recurrent(offsets, scale, q, k, v, W, S, z):
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     z_end = torch.empty_like(z)
+    S_segments = S.new_empty(0, *S.shape[1:])
+    z_segments = z.new_empty(0, *z.shape[1:])
     o = v.new_empty(batch, T, H, V)
     n = S.new_empty(batch, T, H)
     grid.launch(
@@ -1262,6 +1269,8 @@ def _launch_recurrent(offsets, scale, q, k, v, W, S, z):
         (
             o,
             n,
+            S_segments,
+            z_segments,
         ),
     )
 
@@ -1303,7 +1312,7 @@ def _launch_step(slots, scale, q, k, v, W, S, z, S_end, z_end):
     return o
 
 
-def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o, d_S, d_z):
+def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, S_segments, z_segments, d_o, d_S, d_z):
     """The gradients of inputs, parameters and initial state."""
     H = S.shape[1]
     query_features, key_features = _given(_repeated(q, H), W, _repeated(k, H), scale)
@@ -1313,29 +1322,10 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o
     batch, T, _, M = query_features.shape
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts = S
-    z_starts = z
+    S_starts = S_segments if grid.split else S
+    z_starts = z_segments if grid.split else z
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
     d_z_starts, d_z_end = d_z, torch.empty_like(d_z)
-
-    if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        z_ends = z.new_empty(segments, *z.shape[1:])
-        grid.launch(
-            _segment_ends,
-            "v",
-            (
-                key_features,
-                v,
-                S_ends,
-                z_ends,
-            ),
-            (),
-            v_group=_group(v, H),
-            **products,
-        )
-        S_starts = grid.hand_over(S_ends, S, torch.empty_like(S))
-        z_starts = grid.hand_over(z_ends, z, torch.empty_like(z))
 
     d_query_features_rows = S.new_empty(batch, T, H, M)
     grid.launch(
@@ -1612,11 +1602,17 @@ def _forward(q, k, v, W, S, z, offsets, scale, mode, backend, schedule, size):
     return [o, *ends, *(x for x in kept if x is not o)]
 
 
-def _forward_fake(q, _k, v, _W, S, z, _offsets, _scale, _mode, backend, *_):
+def _forward_fake(q, _k, v, _W, S, z, _offsets, _scale, _mode, backend, schedule, *_):
     o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     kept = []
     if backend == "triton":
         kept.append(q.new_empty((q.shape[0], q.shape[1], S.shape[1]), dtype=torch.float32))
+        kept.append(
+            q.new_empty((_segments_kept(schedule, q.shape[0] * q.shape[1], S), *S.shape[1:]), dtype=torch.float32)
+        )
+        kept.append(
+            q.new_empty((_segments_kept(schedule, q.shape[0] * q.shape[1], z), *z.shape[1:]), dtype=torch.float32)
+        )
     return [o, S.new_empty(S.shape), z.new_empty(z.shape), *kept]
 
 
@@ -1647,8 +1643,10 @@ def _backward(q, k, v, W, S, z, offsets, o, kept, d_o, d_S, d_z, scale, mode, ba
     with _without_autocast(q.device):
         if backend == "torch":
             return _backward_torch(q, k, v, W, S, z, offsets, d_o, d_S, d_z, scale, mode, size)
-        (n,) = kept
-        gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, W, S, z, o, n, d_o, d_S, d_z)
+        n, S_segments, z_segments = kept
+        gradients = _launch_backward(
+            schedule, size, offsets, scale, q, k, v, W, S, z, o, n, S_segments, z_segments, d_o, d_S, d_z
+        )
     return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, W, S, z), strict=True)]
 
 
@@ -2058,8 +2056,10 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if schedule == "auto":
-        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
+    if backend == "torch" or mode == "recurrent":
+        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:

@@ -557,8 +557,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        if chunk % EVERY == 0:
+        back = chunks - 1 - chunk
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
+        if (back % EVERY == EVERY - 1) | (chunk == 0):
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
@@ -704,6 +705,8 @@ def _chunk_backward_key(
     log_decay = tl.load(log_decay_ptr + head)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_reverse = tl.zeros([1], tl.float32)
+    d_chunk_decay_before = tl.full([], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -712,32 +715,11 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            rows_here_before = tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)
-            rows_total_before = rows_here_before.to(tl.float32)
-            total_before = log_decay * rows_total_before
-            chunk_decay_before = tl.exp(total_before)
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
-            rows_later_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
-            suffix_before = log_decay * rows_later_before
-            decay_to_end_before = tl.exp(suffix_before)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            key_decayed_before = k_before * decay_to_end_before[:, None]
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
@@ -768,10 +750,50 @@ def _chunk_backward_key(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                rows_here_before = tl.minimum(chunk * CHUNK, CHUNK)
+                rows_total_before = rows_here_before.to(tl.float32)
+                total_before = log_decay * rows_total_before
+                chunk_decay_before = tl.exp(total_before)
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
+                rows_later_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
+                suffix_before = log_decay * rows_later_before
+                decay_to_end_before = tl.exp(suffix_before)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                key_decayed_before = k_before * decay_to_end_before[:, None]
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         d_log_decay_reverse += (
             tl.sum(rows_later * d_suffix, 0) + rows_total * d_total + tl.sum(rows_between * d_between)
         )
         d_S = d_S * chunk_decay + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
     tl.store(d_log_decay_reverse_ptr + ((tile * segments + segment) * H + head) + tl.arange(0, 1), d_log_decay_reverse)
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -900,6 +922,8 @@ def _chunk_backward_writes(
     log_decay = tl.load(log_decay_ptr + head)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_reverse = tl.zeros([1], tl.float32)
+    d_chunk_decay_before = tl.full([], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -908,32 +932,11 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            rows_here_before = tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)
-            rows_total_before = rows_here_before.to(tl.float32)
-            total_before = log_decay * rows_total_before
-            chunk_decay_before = tl.exp(total_before)
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
-            rows_later_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
-            suffix_before = log_decay * rows_later_before
-            decay_to_end_before = tl.exp(suffix_before)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            key_decayed_before = k_before * decay_to_end_before[:, None]
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
@@ -970,10 +973,50 @@ def _chunk_backward_writes(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                rows_here_before = tl.minimum(chunk * CHUNK, CHUNK)
+                rows_total_before = rows_here_before.to(tl.float32)
+                total_before = log_decay * rows_total_before
+                chunk_decay_before = tl.exp(total_before)
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
+                rows_later_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
+                suffix_before = log_decay * rows_later_before
+                decay_to_end_before = tl.exp(suffix_before)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                key_decayed_before = k_before * decay_to_end_before[:, None]
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         d_log_decay_reverse += (
             tl.sum(rows_later * d_suffix, 0) + rows_total * d_total + tl.sum(rows_between * d_between)
         )
         d_S = d_S * chunk_decay + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
     tl.store(d_log_decay_reverse_ptr + ((tile * segments + segment) * H + head) + tl.arange(0, 1), d_log_decay_reverse)
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -1162,9 +1205,13 @@ def _multiprocessors(device):
 
 
 def _segment(tokens, heads, device):
-    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
-    wanted = tokens * heads // (4 * _multiprocessors(device))
-    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
+    """Tokens of a segment: as many as leave every multiprocessor four programs, but 1 to 16 times SEGMENT."""
+    return SEGMENT * min(16, max(1, tokens * heads // (4 * _multiprocessors(device) * SEGMENT)))
+
+
+def _segments_kept(schedule, tokens, S):
+    """The segments whose starts the forward pass leaves for the backward pass: as many as there can be of a call."""
+    return S.shape[0] + tokens // _segment(tokens, S.shape[1], S.device) if schedule == "split" else 0
 
 
 class _Grid:
@@ -1199,12 +1246,12 @@ class _Grid:
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
     def stretch(self, kernel, axis, own, across):
-        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
-        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """Tokens for which one state is stored: a chunk of the kernel that reads them, or two where it is less to read
+        one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
         """
         rows, _, tiles, _, _ = self.tiles(kernel, axis)
         width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
-        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
+        return 2 * rows if rows * (own * width + across * other * tiles) < 2 * width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
@@ -1258,8 +1305,8 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 15, "split": 21}
-LAUNCHES = {"fused": 3, "split": 9}
+TRAFFIC = {"fused": 15, "split": 19}
+LAUNCHES = {"fused": 3, "split": 7}
 
 
 def _default_schedule(sizes, sequences, like):
@@ -1293,8 +1340,8 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, w, S):
     products = _products((q, k, v))
     S_starts, S_end = S, torch.empty_like(S)
 
+    S_segments = S.new_empty(_segments_kept(schedule, batch * T, S), *S.shape[1:])
     if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
         totals = S.new_empty(segments, H)
         grid.launch(
             _segment_ends,
@@ -1303,7 +1350,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, w, S):
                 log_decay,
                 k,
                 v,
-                S_ends,
+                S_segments,
                 totals,
             ),
             (),
@@ -1311,7 +1358,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, w, S):
             v_group=_group(v, H),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_segments, totals, S, S_end)
 
     o = v.new_empty(batch, T, H, V)
     grid.launch(
@@ -1334,7 +1381,7 @@ def _launch_forward(schedule, size, offsets, scale, q, k, v, w, S):
         **products,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_recurrent(offsets, scale, q, k, v, w, S):
@@ -1346,6 +1393,7 @@ def _launch_recurrent(offsets, scale, q, k, v, w, S):
     batch, T, _, _ = q.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
+    S_segments = S.new_empty(0, *S.shape[1:])
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1366,7 +1414,7 @@ def _launch_recurrent(offsets, scale, q, k, v, w, S):
         chunked=False,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_step(slots, scale, q, k, v, w, S, S_end):
@@ -1409,7 +1457,7 @@ def _launch_step(slots, scale, q, k, v, w, S, S_end):
     return o
 
 
-def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
+def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, S_segments, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     H = S.shape[1]
     grid = _Grid(schedule, size, offsets, H, q, v)
@@ -1419,28 +1467,8 @@ def _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S):
     rows = batch * T
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts = S
+    S_starts = S_segments if grid.split else S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
-
-    if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        totals = S.new_empty(segments, H)
-        grid.launch(
-            _segment_ends,
-            "v",
-            (
-                log_decay,
-                k,
-                v,
-                S_ends,
-                totals,
-            ),
-            (),
-            k_group=_group(k, H),
-            v_group=_group(v, H),
-            **products,
-        )
-        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], segments, H)
     d_q = _gradient_room(q, H)
@@ -1662,21 +1690,26 @@ def _forward_torch(q, k, v, w, S, offsets, scale, mode, size):
 
 
 def _forward(q, k, v, w, S, offsets, scale, mode, backend, schedule, size):
-    """The output and the final state."""
+    """The output, the final state, and what the kernels of the backward pass need besides."""
     q, k, v, w, S = (x.contiguous() for x in (q, k, v, w, S))
     with _without_autocast(q.device):
         if backend == "torch":
             return _forward_torch(q, k, v, w, S, offsets, scale, mode, size)
         if mode == "recurrent":
-            o, ends = _launch_recurrent(offsets, scale, q, k, v, w, S)
+            o, ends, kept = _launch_recurrent(offsets, scale, q, k, v, w, S)
         else:
-            o, ends = _launch_forward(schedule, size, offsets, scale, q, k, v, w, S)
-    return [o, *ends]
+            o, ends, kept = _launch_forward(schedule, size, offsets, scale, q, k, v, w, S)
+    return [o, *ends, *kept]
 
 
-def _forward_fake(q, _k, v, _w, S, *_):
+def _forward_fake(q, _k, v, _w, S, _offsets, _scale, _mode, backend, schedule, *_):
     o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
-    return [o, S.new_empty(S.shape)]
+    kept = []
+    if backend == "triton":
+        kept.append(
+            q.new_empty((_segments_kept(schedule, q.shape[0] * q.shape[1], S), *S.shape[1:]), dtype=torch.float32)
+        )
+    return [o, S.new_empty(S.shape), *kept]
 
 
 def _backward_torch(q, k, v, w, S, offsets, d_o, d_S, scale, mode, size):
@@ -1699,13 +1732,14 @@ def _backward_torch(q, k, v, w, S, offsets, d_o, d_S, scale, mode, size):
     return [d_q, d_k, d_v, d_w.to(w.dtype), d_S_start]
 
 
-def _backward(q, k, v, w, S, offsets, d_o, d_S, scale, mode, backend, schedule, size):
+def _backward(q, k, v, w, S, offsets, kept, d_o, d_S, scale, mode, backend, schedule, size):
     """The gradients of the inputs, parameters and initial state."""
     q, k, v, w, S, d_o, d_S = (x.contiguous() for x in (q, k, v, w, S, d_o, d_S))
     with _without_autocast(q.device):
         if backend == "torch":
             return _backward_torch(q, k, v, w, S, offsets, d_o, d_S, scale, mode, size)
-        gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, d_o, d_S)
+        (S_segments,) = kept
+        gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, w, S, S_segments, d_o, d_S)
     return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, w, S), strict=True)]
 
 
@@ -1757,8 +1791,8 @@ _FORWARD = (
     "backend, str schedule, int size) -> Tensor[]"
 )
 _BACKWARD = (
-    "(Tensor q, Tensor k, Tensor v, Tensor w, Tensor S, Tensor? offsets, Tensor d_o, Tensor d_S, float "
-    "scale, str mode, str backend, str schedule, int size) -> Tensor[]"
+    "(Tensor q, Tensor k, Tensor v, Tensor w, Tensor S, Tensor? offsets, Tensor[] kept, Tensor d_o, "
+    "Tensor d_S, float scale, str mode, str backend, str schedule, int size) -> Tensor[]"
 )
 _STEP = "(Tensor q, Tensor k, Tensor v, Tensor w, Tensor S, Tensor(a!) S_end, Tensor? slots, float scale) -> Tensor"
 OPS, _LIBRARY = _registered()
@@ -1784,14 +1818,15 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q, k, v, w, S, offsets, scale, mode, backend, schedule, size):
-        o, S_end = OPS["forward"](q, k, v, w, S, offsets, scale, mode, backend, schedule, size)
-        ctx.save_for_backward(q, k, v, w, S, offsets)
+        o, S_end, *kept = OPS["forward"](q, k, v, w, S, offsets, scale, mode, backend, schedule, size)
+        ctx.save_for_backward(q, k, v, w, S, offsets, *kept)
         ctx.config = scale, mode, backend, schedule, size
         return o, S_end
 
     @staticmethod
     def backward(ctx, d_o, d_S):
-        gradients = _Gradients.apply(*ctx.saved_tensors, d_o, d_S, *ctx.config)
+        q, k, v, w, S, offsets, *kept = ctx.saved_tensors
+        gradients = _Gradients.apply(q, k, v, w, S, offsets, kept, d_o, d_S, *ctx.config)
         wanted = zip(gradients, ctx.needs_input_grad[:5], strict=True)
         return *(d if needed else None for d, needed in wanted), *[None] * 6
 
@@ -2110,8 +2145,10 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if schedule == "auto":
-        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
+    if backend == "torch" or mode == "recurrent":
+        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:

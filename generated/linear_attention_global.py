@@ -409,11 +409,11 @@ def _chunk_backward_query(
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / (n[:, None] + 1e-6)
-        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(-o * d_o / (n[:, None] + 1e-6), 1)  # d_n[t] = Σ_c (-o[t,c] d_o[t,c] / (n[t] + 1e-6))
         # d_query[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c]
         d_query = d_n[:, None] * z[None, :] + _dot_nt(d_y, S, DOT, PRECISION)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         d_q = scale * d_query * tl.exp(_minimum(q, 0.0))
         _store(d_q_ptr + start * K, at, feature, valid, feature_valid, K, d_q)
         query = tl.where(
@@ -588,9 +588,8 @@ def _multiprocessors(device):
 
 
 def _segment(tokens, heads, device):
-    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
-    wanted = tokens * heads // (4 * _multiprocessors(device))
-    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
+    """Tokens of a segment: as many as leave every multiprocessor four programs, but 1 to 16 times SEGMENT."""
+    return SEGMENT * min(16, max(1, tokens * heads // (4 * _multiprocessors(device) * SEGMENT)))
 
 
 class _Grid:

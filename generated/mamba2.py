@@ -655,8 +655,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        if chunk % EVERY == 0:
+        back = chunks - 1 - chunk
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
+        if (back % EVERY == EVERY - 1) | (chunk == 0):
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
@@ -771,9 +772,9 @@ def _chunk_backward_key(
     C_ptr,
     d_o_ptr,
     d_S_ptr,
-    d_log_decay_reverse_ptr,
-    sum_of_d_key_ptr,
     d_B_ptr,
+    sum_of_d_key_ptr,
+    d_log_decay_reverse_ptr,
     d_S_end_ptr,
     cuts_ptr,
     scale,
@@ -813,6 +814,8 @@ def _chunk_backward_key(
     A_log = tl.load(A_log_ptr + head)
     dt_bias = tl.load(dt_bias_ptr + head)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_chunk_decay_before = tl.full([], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -820,37 +823,12 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            dt_before = tl.load(
-                dt_ptr + token_before * dt_heads + dt_head + row * dt_heads, mask=valid_before, other=0.0
-            ).to(tl.float32)
-            log_decay_before = tl.where(
-                valid_before, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt_before + dt_bias), 0.0
-            )
-            total_before = tl.sum(log_decay_before, 0)
-            chunk_decay_before = tl.exp(total_before)
-            x_before = _load(
-                x_ptr + (token_before * x_heads + x_head) * V, row * x_heads, channel, valid_before, channel_valid, V
-            )
-            d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
-            B_before = _load(
-                B_ptr + (token_before * B_heads + B_head) * K, row * B_heads, feature, valid_before, feature_valid, K
-            )
-            key_before = B_before * _softplus(dt_before[:, None] + dt_bias)
-            suffix_before = _tile_later_rows(log_decay_before, time)
-            decay_to_end_before = tl.exp(suffix_before)
-            key_decayed_before = key_before * decay_to_end_before[:, None]
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         dt = tl.load(dt_ptr + token * dt_heads + dt_head + row * dt_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         x = _load(x_ptr + (token * x_heads + x_head) * V, row * x_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(x, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         B = _load(B_ptr + (token * B_heads + B_head) * K, row * B_heads, feature, valid, feature_valid, K)
@@ -864,9 +842,6 @@ def _chunk_backward_key(
         similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores = _dot_nt(d_o, x, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
-        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed
-        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
@@ -874,22 +849,68 @@ def _chunk_backward_key(
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         d_between = pair_decay * d_pair_decay
+        d_similarity = pair_decay * d_weighted
+        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
+        d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
+        d_B = d_key * _softplus(dt[:, None] + dt_bias)
+        _store(d_B_ptr + start * K, at, feature, valid, feature_valid, K, d_B)
+        # sum_of_d_key[t] = Σ_m B[t,m] d_key[t,m] sigmoid(dt[t] + dt_bias)
+        sum_of_d_key = tl.sum(B * d_key * tl.sigmoid(dt[:, None] + dt_bias), 1)
+        tl.store(sum_of_d_key_ptr + tile * rows * H + start + at, sum_of_d_key, mask=valid)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row[:, None]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                dt_before = tl.load(
+                    dt_ptr + token_before * dt_heads + dt_head + row * dt_heads, mask=valid_before, other=0.0
+                ).to(tl.float32)
+                log_decay_before = tl.where(
+                    valid_before, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt_before + dt_bias), 0.0
+                )
+                total_before = tl.sum(log_decay_before, 0)
+                chunk_decay_before = tl.exp(total_before)
+                x_before = _load(
+                    x_ptr + (token_before * x_heads + x_head) * V,
+                    row * x_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
+                B_before = _load(
+                    B_ptr + (token_before * B_heads + B_head) * K,
+                    row * B_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                key_before = B_before * _softplus(dt_before[:, None] + dt_bias)
+                suffix_before = _tile_later_rows(log_decay_before, time)
+                decay_to_end_before = tl.exp(suffix_before)
+                key_decayed_before = key_before * decay_to_end_before[:, None]
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         tl.store(
             d_log_decay_reverse_ptr + tile * rows * H + start + at,
             _tile_earlier_rows(d_suffix, time) + d_total + _tile_rectangle(d_between, time),
             mask=valid,
         )
-        d_similarity = pair_decay * d_weighted
-        d_key += _dot_tn(d_similarity, query, DOT, PRECISION)
-        # sum_of_d_key[t] = Σ_m B[t,m] d_key[t,m] sigmoid(dt[t] + dt_bias)
-        sum_of_d_key = tl.sum(B * d_key * tl.sigmoid(dt[:, None] + dt_bias), 1)
-        tl.store(sum_of_d_key_ptr + tile * rows * H + start + at, sum_of_d_key, mask=valid)
-        d_B = d_key * _softplus(dt[:, None] + dt_bias)
-        _store(d_B_ptr + start * K, at, feature, valid, feature_valid, K, d_B)
-        decay_to_row = tl.exp(prefix)
-        query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
@@ -986,10 +1007,10 @@ def _chunk_backward_writes(
     d_o_ptr,
     D_ptr,
     d_S_ptr,
-    d_log_decay_reverse_ptr,
+    d_x_ptr,
     d_B_ptr,
     sum_of_d_key_ptr,
-    d_x_ptr,
+    d_log_decay_reverse_ptr,
     d_S_end_ptr,
     cuts_ptr,
     scale,
@@ -1030,6 +1051,8 @@ def _chunk_backward_writes(
     dt_bias = tl.load(dt_bias_ptr + head)
     D = tl.load(D_ptr + head)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_chunk_decay_before = tl.full([], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -1037,82 +1060,103 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            dt_before = tl.load(
-                dt_ptr + token_before * dt_heads + dt_head + row * dt_heads, mask=valid_before, other=0.0
-            ).to(tl.float32)
-            log_decay_before = tl.where(
-                valid_before, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt_before + dt_bias), 0.0
-            )
-            total_before = tl.sum(log_decay_before, 0)
-            chunk_decay_before = tl.exp(total_before)
-            x_before = _load(
-                x_ptr + (token_before * x_heads + x_head) * V, row * x_heads, channel, valid_before, channel_valid, V
-            )
-            d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
-            B_before = _load(
-                B_ptr + (token_before * B_heads + B_head) * K, row * B_heads, feature, valid_before, feature_valid, K
-            )
-            key_before = B_before * _softplus(dt_before[:, None] + dt_bias)
-            suffix_before = _tile_later_rows(log_decay_before, time)
-            decay_to_end_before = tl.exp(suffix_before)
-            key_decayed_before = key_before * decay_to_end_before[:, None]
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         dt = tl.load(dt_ptr + token * dt_heads + dt_head + row * dt_heads, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt + dt_bias), 0.0)
+        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         x = _load(x_ptr + (token * x_heads + x_head) * V, row * x_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(x, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
+        C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
+        query = C * scale
+        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
+        pair_decay = tl.exp(between)
         B = _load(B_ptr + (token * B_heads + B_head) * K, row * B_heads, feature, valid, feature_valid, K)
         key = B * _softplus(dt[:, None] + dt_bias)
         d_decay_to_end = tl.sum(key * d_key_decayed, 1)  # d_decay_to_end[t] = Σ_m key[t,m] d_key_decayed[t,m]
-        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
-        decay_to_end = tl.exp(suffix)
-        d_suffix = decay_to_end * d_decay_to_end
-        C = _load(C_ptr + (token * C_heads + C_head) * K, row * C_heads, feature, valid, feature_valid, K)
-        query = C * scale
         similarity = _dot_nt(query, key, DOT, PRECISION)  # similarity[t,i] = Σ_m query[t,m] key[i,m]
+        weighted = similarity * pair_decay
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_scores = _dot_nt(d_o, x, DOT, PRECISION)  # d_scores[t,i] = Σ_c d_o[t,c] value[i,c]
+        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
+        suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
+        decay_to_end = tl.exp(suffix)
+        key_decayed = key * decay_to_end[:, None]
+        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
+        d_key = decay_to_end[:, None] * d_key_decayed
+        d_suffix = decay_to_end * d_decay_to_end
+        # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
+        d_value = _dot(key_decayed, d_S, DOT, PRECISION)
+        decay_to_row = tl.exp(prefix)
+        query_decayed = query * decay_to_row[:, None]
+        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        d_value += _dot_tn(scores, d_o, DOT, PRECISION)
+        d_x = d_value + D * d_o
+        _store(d_x_ptr + start * V, at, channel, valid, channel_valid, V, d_x)
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
         d_pair_decay = similarity * d_weighted
-        between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
-        pair_decay = tl.exp(between)
+        d_similarity = pair_decay * d_weighted
+        d_key += _dot_tn(d_similarity, query, DOT, PRECISION)
+        d_B = d_key * _softplus(dt[:, None] + dt_bias)
+        _store(d_B_ptr + start * K, at, feature, valid, feature_valid, K, d_B)
+        # sum_of_d_key[t] = Σ_m B[t,m] d_key[t,m] sigmoid(dt[t] + dt_bias)
+        sum_of_d_key = tl.sum(B * d_key * tl.sigmoid(dt[:, None] + dt_bias), 1)
+        tl.store(sum_of_d_key_ptr + tile * rows * H + start + at, sum_of_d_key, mask=valid)
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                dt_before = tl.load(
+                    dt_ptr + token_before * dt_heads + dt_head + row * dt_heads, mask=valid_before, other=0.0
+                ).to(tl.float32)
+                log_decay_before = tl.where(
+                    valid_before, -tl.exp(_minimum(A_log, 80.0)) * _softplus(dt_before + dt_bias), 0.0
+                )
+                total_before = tl.sum(log_decay_before, 0)
+                chunk_decay_before = tl.exp(total_before)
+                x_before = _load(
+                    x_ptr + (token_before * x_heads + x_head) * V,
+                    row * x_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
+                B_before = _load(
+                    B_ptr + (token_before * B_heads + B_head) * K,
+                    row * B_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                key_before = B_before * _softplus(dt_before[:, None] + dt_bias)
+                suffix_before = _tile_later_rows(log_decay_before, time)
+                decay_to_end_before = tl.exp(suffix_before)
+                key_decayed_before = key_before * decay_to_end_before[:, None]
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         d_between = pair_decay * d_pair_decay
         tl.store(
             d_log_decay_reverse_ptr + tile * rows * H + start + at,
             _tile_earlier_rows(d_suffix, time) + d_total + _tile_rectangle(d_between, time),
             mask=valid,
         )
-        d_similarity = pair_decay * d_weighted
-        # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
-        d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
-        d_B = d_key * _softplus(dt[:, None] + dt_bias)
-        _store(d_B_ptr + start * K, at, feature, valid, feature_valid, K, d_B)
-        # sum_of_d_key[t] = Σ_m B[t,m] d_key[t,m] sigmoid(dt[t] + dt_bias)
-        sum_of_d_key = tl.sum(B * d_key * tl.sigmoid(dt[:, None] + dt_bias), 1)
-        tl.store(sum_of_d_key_ptr + tile * rows * H + start + at, sum_of_d_key, mask=valid)
-        key_decayed = key * decay_to_end[:, None]
-        weighted = similarity * pair_decay
-        scores = tl.where(time[:, None] >= time[None, :], weighted, 0.0)  # scores[t,i] = weighted[t,i] where i ≤ t
-        # d_value[t,c] = Σ_m d_S[m,c] key_decayed[t,m] + Σ_j d_o[j,c] scores[j,t]
-        d_value = _dot(key_decayed, d_S, DOT, PRECISION) + _dot_tn(scores, d_o, DOT, PRECISION)
-        d_x = d_value + D * d_o
-        _store(d_x_ptr + start * V, at, channel, valid, channel_valid, V, d_x)
-        prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
-        decay_to_row = tl.exp(prefix)
-        query_decayed = query * decay_to_row[:, None]
-        d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
         d_S = d_S * chunk_decay + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S)  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c]
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
@@ -1294,10 +1338,19 @@ TILES = {
         128: {
             "_chunk_forward": ((32, 128, 8, 2),),
             "_chunk_backward_query": ((32, 128, 8, 2),),
+            "_chunk_backward_writes": ((32, 128, 8, 2),),
             "_segment_ends": ((32, 128, 8, 2),),
             "_segment_ends_backward": ((32, 128, 8, 2),),
             "_chunk_backward_key": ((32, 128, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
+        },
+        256: {
+            "_chunk_forward": ((16, 64, 8, 2),),
+            "_chunk_backward_query": ((32, 16, 8, 2),),
+            "_segment_ends": ((32, 64, 8, 2),),
+            "_segment_ends_backward": ((32, 64, 8, 2),),
+            "_chunk_backward_key": ((32, 32, 8, 2),),
+            "_chunk_backward_value": ((16, 64, 8, 2),),
         },
     },
     "sm_100": {
@@ -1314,8 +1367,26 @@ TILES = {
             "_chunk_backward_query": ((32, 64, 8, 2),),
             "_segment_ends": ((32, 128, 8, 2),),
             "_segment_ends_backward": ((32, 128, 8, 2),),
-            "_chunk_backward_key": ((32, 32, 8, 2),),
+            "_chunk_backward_key": ((32, 64, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
+        },
+    },
+    "sm_80": {
+        64: {
+            "_chunk_forward": ((32, 64, 8, 2),),
+            "_chunk_backward_query": ((16, 64, 8, 2),),
+            "_segment_ends": ((64, 64, 8, 2),),
+            "_segment_ends_backward": ((64, 64, 8, 2),),
+            "_chunk_backward_key": ((16, 64, 8, 2),),
+            "_chunk_backward_value": ((64, 64, 8, 2),),
+        },
+        128: {
+            "_chunk_forward": ((16, 64, 8, 2),),
+            "_chunk_backward_query": ((32, 64, 8, 2),),
+            "_segment_ends": ((32, 128, 8, 2),),
+            "_segment_ends_backward": ((32, 128, 8, 2),),
+            "_chunk_backward_key": ((32, 64, 8, 2),),
+            "_chunk_backward_value": ((64, 64, 8, 1),),
         },
     },
 }
@@ -1364,9 +1435,13 @@ def _multiprocessors(device):
 
 
 def _segment(tokens, heads, device):
-    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
-    wanted = tokens * heads // (4 * _multiprocessors(device))
-    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
+    """Tokens of a segment: as many as leave every multiprocessor four programs, but 1 to 16 times SEGMENT."""
+    return SEGMENT * min(16, max(1, tokens * heads // (4 * _multiprocessors(device) * SEGMENT)))
+
+
+def _segments_kept(schedule, tokens, S):
+    """The segments whose starts the forward pass leaves for the backward pass: as many as there can be of a call."""
+    return S.shape[0] + tokens // _segment(tokens, S.shape[1], S.device) if schedule == "split" else 0
 
 
 class _Grid:
@@ -1401,12 +1476,12 @@ class _Grid:
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
     def stretch(self, kernel, axis, own, across):
-        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
-        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """Tokens for which one state is stored: a chunk of the kernel that reads them, or two where it is less to read
+        one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
         """
         rows, _, tiles, _, _ = self.tiles(kernel, axis)
         width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
-        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
+        return 2 * rows if rows * (own * width + across * other * tiles) < 2 * width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
@@ -1460,8 +1535,8 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 15, "split": 21}
-LAUNCHES = {"fused": 3, "split": 9}
+TRAFFIC = {"fused": 15, "split": 19}
+LAUNCHES = {"fused": 3, "split": 7}
 
 
 def _default_schedule(sizes, sequences, like):
@@ -1496,8 +1571,8 @@ def _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias,
     products = _products((C, B, x))
     S_starts, S_end = S, torch.empty_like(S)
 
+    S_segments = S.new_empty(_segments_kept(schedule, batch * T, S), *S.shape[1:])
     if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
         totals = S.new_empty(segments, H)
         grid.launch(
             _segment_ends,
@@ -1508,7 +1583,7 @@ def _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias,
                 dt_bias,
                 B,
                 x,
-                S_ends,
+                S_segments,
                 totals,
             ),
             (),
@@ -1517,7 +1592,7 @@ def _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias,
             x_group=_group(x, H),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_segments, totals, S, S_end)
 
     o = x.new_empty(batch, T, H, V)
     grid.launch(
@@ -1544,7 +1619,7 @@ def _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias,
         **products,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
@@ -1557,6 +1632,7 @@ def _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
     batch, T, _, _ = C.shape
     V = x.shape[-1]
     S_end = torch.empty_like(S)
+    S_segments = S.new_empty(0, *S.shape[1:])
     o = x.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1581,7 +1657,7 @@ def _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S):
         chunked=False,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_step(slots, scale, C, B, x, dt, A_log, dt_bias, D, S, S_end):
@@ -1629,7 +1705,7 @@ def _launch_step(slots, scale, C, B, x, dt, A_log, dt_bias, D, S, S_end):
     return o
 
 
-def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_o, d_S):
+def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, S_segments, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     H = S.shape[1]
     grid = _Grid(schedule, size, offsets, H, C, x)
@@ -1640,31 +1716,8 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
     rows = batch * T
     segments = grid.segments
     products = _products((C, B, x))
-    S_starts = S
+    S_starts = S_segments if grid.split else S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
-
-    if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        totals = S.new_empty(segments, H)
-        grid.launch(
-            _segment_ends,
-            "v",
-            (
-                A_log,
-                dt,
-                dt_bias,
-                B,
-                x,
-                S_ends,
-                totals,
-            ),
-            (),
-            dt_group=_group(dt, H),
-            B_group=_group(B, H),
-            x_group=_group(x, H),
-            **products,
-        )
-        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
     d_C = _gradient_room(C, H)
@@ -1741,9 +1794,9 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 C,
                 d_o,
                 d_S_starts,
-                d_log_decay_reverse,
-                sum_of_d_key,
                 d_B,
+                sum_of_d_key,
+                d_log_decay_reverse,
                 d_S_end,
             ),
             (
@@ -1801,10 +1854,10 @@ def _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias
                 d_o,
                 D,
                 d_S_starts,
-                d_log_decay_reverse,
+                d_x,
                 d_B,
                 sum_of_d_key,
-                d_x,
+                d_log_decay_reverse,
                 d_S_end,
             ),
             (
@@ -1916,21 +1969,26 @@ def _forward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, size
 
 
 def _forward(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, backend, schedule, size):
-    """The output and the final state."""
+    """The output, the final state, and what the kernels of the backward pass need besides."""
     C, B, x, dt, A_log, dt_bias, D, S = (x.contiguous() for x in (C, B, x, dt, A_log, dt_bias, D, S))
     with _without_autocast(C.device):
         if backend == "torch":
             return _forward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, size)
         if mode == "recurrent":
-            o, ends = _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S)
+            o, ends, kept = _launch_recurrent(offsets, scale, C, B, x, dt, A_log, dt_bias, D, S)
         else:
-            o, ends = _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S)
-    return [o, *ends]
+            o, ends, kept = _launch_forward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S)
+    return [o, *ends, *kept]
 
 
-def _forward_fake(C, _B, x, _dt, _A_log, _dt_bias, _D, S, *_):
+def _forward_fake(C, _B, x, _dt, _A_log, _dt_bias, _D, S, _offsets, _scale, _mode, backend, schedule, *_):
     o = x.new_empty(C.shape[0], C.shape[1], S.shape[1], x.shape[-1])
-    return [o, S.new_empty(S.shape)]
+    kept = []
+    if backend == "triton":
+        kept.append(
+            C.new_empty((_segments_kept(schedule, C.shape[0] * C.shape[1], S), *S.shape[1:]), dtype=torch.float32)
+        )
+    return [o, S.new_empty(S.shape), *kept]
 
 
 def _backward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale, mode, size):
@@ -1958,7 +2016,7 @@ def _backward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale,
     return [d_C, d_B, d_x, d_dt, d_A_log.to(A_log.dtype), d_dt_bias.to(dt_bias.dtype), d_D.to(D.dtype), d_S_start]
 
 
-def _backward(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale, mode, backend, schedule, size):
+def _backward(C, B, x, dt, A_log, dt_bias, D, S, offsets, kept, d_o, d_S, scale, mode, backend, schedule, size):
     """The gradients of the inputs, parameters and initial state."""
     C, B, x, dt, A_log, dt_bias, D, S, d_o, d_S = (
         x.contiguous() for x in (C, B, x, dt, A_log, dt_bias, D, S, d_o, d_S)
@@ -1966,7 +2024,10 @@ def _backward(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale, mode,
     with _without_autocast(C.device):
         if backend == "torch":
             return _backward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale, mode, size)
-        gradients = _launch_backward(schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, d_o, d_S)
+        (S_segments,) = kept
+        gradients = _launch_backward(
+            schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, S_segments, d_o, d_S
+        )
     return [
         _per_group(d, x).to(x.dtype).contiguous()
         for d, x in zip(gradients, (C, B, x, dt, A_log, dt_bias, D, S), strict=True)
@@ -2022,8 +2083,8 @@ _FORWARD = (
 )
 _BACKWARD = (
     "(Tensor C, Tensor B, Tensor x, Tensor dt, Tensor A_log, Tensor dt_bias, Tensor D, Tensor S, Tensor? "
-    "offsets, Tensor d_o, Tensor d_S, float scale, str mode, str backend, str schedule, int size) -> "
-    "Tensor[]"
+    "offsets, Tensor[] kept, Tensor d_o, Tensor d_S, float scale, str mode, str backend, str schedule, "
+    "int size) -> Tensor[]"
 )
 _STEP = (
     "(Tensor C, Tensor B, Tensor x, Tensor dt, Tensor A_log, Tensor dt_bias, Tensor D, Tensor S, "
@@ -2052,14 +2113,17 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, backend, schedule, size):
-        o, S_end = OPS["forward"](C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, backend, schedule, size)
-        ctx.save_for_backward(C, B, x, dt, A_log, dt_bias, D, S, offsets)
+        o, S_end, *kept = OPS["forward"](
+            C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, backend, schedule, size
+        )
+        ctx.save_for_backward(C, B, x, dt, A_log, dt_bias, D, S, offsets, *kept)
         ctx.config = scale, mode, backend, schedule, size
         return o, S_end
 
     @staticmethod
     def backward(ctx, d_o, d_S):
-        gradients = _Gradients.apply(*ctx.saved_tensors, d_o, d_S, *ctx.config)
+        C, B, x, dt, A_log, dt_bias, D, S, offsets, *kept = ctx.saved_tensors
+        gradients = _Gradients.apply(C, B, x, dt, A_log, dt_bias, D, S, offsets, kept, d_o, d_S, *ctx.config)
         wanted = zip(gradients, ctx.needs_input_grad[:8], strict=True)
         return *(d if needed else None for d, needed in wanted), *[None] * 6
 
@@ -2398,8 +2462,10 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if schedule == "auto":
-        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
+    if backend == "torch" or mode == "recurrent":
+        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:

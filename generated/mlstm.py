@@ -805,8 +805,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        if chunk % EVERY == 0:
+        back = chunks - 1 - chunk
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
+        if (back % EVERY == EVERY - 1) | (chunk == 0):
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
             tl.store(z_edges_ptr + (slot * H + head) * K + feature, z, mask=feature_valid)
         maximum = tl.load(maximum_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
@@ -814,11 +815,6 @@ def _chunk_backward_query(
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
-        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
-        i = tl.load(i_ptr + token * i_heads + i_head + row * i_heads, mask=valid, other=0.0).to(tl.float32)
-        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
-        f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
-        shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_n = tl.sum(
             -o
@@ -834,8 +830,11 @@ def _chunk_backward_query(
         )
         # d_query_decayed[t,m] = d_n[t] z[m] + Σ_c d_y[t,c] S[m,c]
         d_query_decayed = d_n[:, None] * z[None, :] + _dot_nt(d_y, S, DOT, PRECISION)
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         d_decay_to_row = tl.sum(query * d_query_decayed, 1)  # d_decay_to_row[t] = Σ_m query[t,m] d_query_decayed[t,m]
+        f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
+        shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         prefix = log_decay + _tile_earlier_rows(log_decay, time)  # prefix[t] = ℓ[t] + Σ_{j<t} ℓ[j]
         decay_to_row = tl.exp(prefix)
@@ -845,6 +844,8 @@ def _chunk_backward_query(
         d_weighted = tl.where(
             time[:, None] >= time[None, :], d_scores, 0.0
         )  # d_weighted[t,i] = d_scores[t,i] where i ≤ t
+        i = tl.load(i_ptr + token * i_heads + i_head + row * i_heads, mask=valid, other=0.0).to(tl.float32)
+        k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
         key = tl.where(
             valid[:, None] & feature_valid[None, :],
             k * tl.exp(_maximum(_minimum(i[:, None], 1000000000.0), -1000000000.0) - maximum[:, None]),
@@ -978,9 +979,9 @@ def _chunk_backward_key(
     q_ptr,
     d_S_ptr,
     d_z_ptr,
-    d_log_decay_reverse_ptr,
     d_k_ptr,
     d_i_ptr,
+    d_log_decay_reverse_ptr,
     d_S_end_ptr,
     d_z_end_ptr,
     cuts_ptr,
@@ -1022,6 +1023,8 @@ def _chunk_backward_key(
     q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
+    d_chunk_decay_before = tl.full([], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -1029,53 +1032,13 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid, other=0.0)
-        d_chunk_decay = tl.sum(d_S * S) + tl.sum(
-            d_z * z, 0
-        )  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            start_before = start - CHUNK * H
-            f_before = tl.load(
-                f_ptr + token_before * f_heads + f_head + row * f_heads, mask=valid_before, other=0.0
-            ).to(tl.float32)
-            shift_before = tl.load(shift_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
-            log_decay_before = tl.where(valid_before, shift_before + _logsigmoid(f_before), 0.0)
-            total_before = tl.sum(log_decay_before, 0)
-            chunk_decay_before = tl.exp(total_before)
-            i_before = tl.load(
-                i_ptr + token_before * i_heads + i_head + row * i_heads, mask=valid_before, other=0.0
-            ).to(tl.float32)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            maximum_before = tl.load(maximum_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
-            key_before = tl.where(
-                valid_before[:, None] & feature_valid[None, :],
-                k_before
-                * tl.exp(_maximum(_minimum(i_before[:, None], 1000000000.0), -1000000000.0) - maximum_before[:, None]),
-                0.0,
-            )
-            suffix_before = _tile_later_rows(log_decay_before, time)
-            decay_to_end_before = tl.exp(suffix_before)
-            key_decayed_before = key_before * decay_to_end_before[:, None]
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            d_chunk_decay = (
-                d_chunk_decay * chunk_decay_before
-                + tl.sum(_dot_nt(v_before, d_S, DOT, PRECISION) * key_decayed_before)
-                + tl.sum(d_z[None, :] * key_decayed_before)
-            )
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # d_key_decayed[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
         d_key_decayed = d_z[None, :] + _dot_nt(v, d_S, DOT, PRECISION)
@@ -1088,11 +1051,6 @@ def _chunk_backward_key(
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
-        tl.store(
-            d_log_decay_reverse_ptr + tile * rows * H + start + at,
-            _tile_earlier_rows(d_suffix, time) + d_total,
-            mask=valid,
-        )
         log_unit = _maximum(-maximum, -60.0)
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -1109,7 +1067,6 @@ def _chunk_backward_key(
             / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None])),
             1,
         )
-        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
         d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         d_weighted = tl.where(
@@ -1118,6 +1075,7 @@ def _chunk_backward_key(
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         d_similarity = pair_decay * d_weighted
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
@@ -1138,8 +1096,73 @@ def _chunk_backward_key(
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot_tn(query_decayed, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
         d_z_read = tl.sum(d_n[:, None] * query_decayed, 0)  # d_z_read[m] = Σ_t d_n[t] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                start_before = start - CHUNK * H
+                f_before = tl.load(
+                    f_ptr + token_before * f_heads + f_head + row * f_heads, mask=valid_before, other=0.0
+                ).to(tl.float32)
+                shift_before = tl.load(shift_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
+                log_decay_before = tl.where(valid_before, shift_before + _logsigmoid(f_before), 0.0)
+                total_before = tl.sum(log_decay_before, 0)
+                chunk_decay_before = tl.exp(total_before)
+                i_before = tl.load(
+                    i_ptr + token_before * i_heads + i_head + row * i_heads, mask=valid_before, other=0.0
+                ).to(tl.float32)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                maximum_before = tl.load(maximum_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
+                key_before = tl.where(
+                    valid_before[:, None] & feature_valid[None, :],
+                    k_before
+                    * tl.exp(
+                        _maximum(_minimum(i_before[:, None], 1000000000.0), -1000000000.0) - maximum_before[:, None]
+                    ),
+                    0.0,
+                )
+                suffix_before = _tile_later_rows(log_decay_before, time)
+                decay_to_end_before = tl.exp(suffix_before)
+                key_decayed_before = key_before * decay_to_end_before[:, None]
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_chunk_decay_rows = tl.sum(_dot_nt(v_before, d_S, DOT, PRECISION) * key_decayed_before) + tl.sum(
+                    d_z[None, :] * key_decayed_before
+                )
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid & reads, other=0.0)
+        d_chunk_decay = tl.sum(d_S * S) + tl.sum(
+            d_z * z, 0
+        )  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
+        tl.store(
+            d_log_decay_reverse_ptr + tile * rows * H + start + at,
+            _tile_earlier_rows(d_suffix, time) + d_total,
+            mask=valid,
+        )
         d_S = d_S * chunk_decay + d_S_read
         d_z = d_z * chunk_decay + d_z_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
+            d_chunk_decay_before = tl.sum(d_S * S) + tl.sum(d_z * z, 0)
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
         tl.store(d_z_end_ptr + (segment * H + head) * K + feature, d_z, mask=feature_valid)
@@ -1250,10 +1273,10 @@ def _chunk_backward_writes(
     q_ptr,
     d_S_ptr,
     d_z_ptr,
-    d_log_decay_reverse_ptr,
     d_k_ptr,
     d_i_ptr,
     d_v_ptr,
+    d_log_decay_reverse_ptr,
     d_S_end_ptr,
     d_z_end_ptr,
     cuts_ptr,
@@ -1295,6 +1318,8 @@ def _chunk_backward_writes(
     q_heads, q_head = H // q_group, head // q_group
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_z = tl.load(d_z_ptr + (segment * H + head) * K + feature, mask=feature_valid, other=0.0)
+    d_chunk_decay_before = tl.full([], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -1302,53 +1327,13 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid, other=0.0)
-        d_chunk_decay = tl.sum(d_S * S) + tl.sum(
-            d_z * z, 0
-        )  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            start_before = start - CHUNK * H
-            f_before = tl.load(
-                f_ptr + token_before * f_heads + f_head + row * f_heads, mask=valid_before, other=0.0
-            ).to(tl.float32)
-            shift_before = tl.load(shift_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
-            log_decay_before = tl.where(valid_before, shift_before + _logsigmoid(f_before), 0.0)
-            total_before = tl.sum(log_decay_before, 0)
-            chunk_decay_before = tl.exp(total_before)
-            i_before = tl.load(
-                i_ptr + token_before * i_heads + i_head + row * i_heads, mask=valid_before, other=0.0
-            ).to(tl.float32)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            maximum_before = tl.load(maximum_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
-            key_before = tl.where(
-                valid_before[:, None] & feature_valid[None, :],
-                k_before
-                * tl.exp(_maximum(_minimum(i_before[:, None], 1000000000.0), -1000000000.0) - maximum_before[:, None]),
-                0.0,
-            )
-            suffix_before = _tile_later_rows(log_decay_before, time)
-            decay_to_end_before = tl.exp(suffix_before)
-            key_decayed_before = key_before * decay_to_end_before[:, None]
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            d_chunk_decay = (
-                d_chunk_decay * chunk_decay_before
-                + tl.sum(_dot_nt(v_before, d_S, DOT, PRECISION) * key_decayed_before)
-                + tl.sum(d_z[None, :] * key_decayed_before)
-            )
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         f = tl.load(f_ptr + token * f_heads + f_head + row * f_heads, mask=valid, other=0.0).to(tl.float32)
         shift = tl.load(shift_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         log_decay = tl.where(valid, shift + _logsigmoid(f), 0.0)
         total = tl.sum(log_decay, 0)  # total = Σ_t ℓ[t]
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         # d_key_decayed[t,m] = d_z[m] + Σ_c d_S[m,c] value[t,c]
         d_key_decayed = d_z[None, :] + _dot_nt(v, d_S, DOT, PRECISION)
@@ -1361,11 +1346,6 @@ def _chunk_backward_writes(
         suffix = _tile_later_rows(log_decay, time)  # suffix[t] = Σ_{j>t} ℓ[j]
         decay_to_end = tl.exp(suffix)
         d_suffix = decay_to_end * d_decay_to_end
-        tl.store(
-            d_log_decay_reverse_ptr + tile * rows * H + start + at,
-            _tile_earlier_rows(d_suffix, time) + d_total,
-            mask=valid,
-        )
         log_unit = _maximum(-maximum, -60.0)
         n = tl.load(n_ptr + start + at, mask=valid, other=0.0).to(tl.float32)
         o = _load(o_ptr + start * V, at, channel, valid, channel_valid, V)
@@ -1382,7 +1362,6 @@ def _chunk_backward_writes(
             / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None])),
             1,
         )
-        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         d_y = d_o / _maximum(tl.exp(log_unit[:, None]), tl.abs(n[:, None]))
         d_scores = d_n[:, None] + _dot_nt(d_y, v, DOT, PRECISION)  # d_scores[t,i] = d_n[t] + Σ_c d_y[t,c] value[i,c]
         d_weighted = tl.where(
@@ -1391,6 +1370,7 @@ def _chunk_backward_writes(
         between = _tile_between(log_decay, time)  # between[t,i] = Σ_{i<j≤t} ℓ[j]
         pair_decay = tl.exp(between)
         d_similarity = pair_decay * d_weighted
+        q = _load(q_ptr + (token * q_heads + q_head) * K, row * q_heads, feature, valid, feature_valid, K)
         query = q * scale
         # d_key[t,m] = decay_to_end[t] d_key_decayed[t,m] + Σ_j d_similarity[j,t] query[j,m]
         d_key = decay_to_end[:, None] * d_key_decayed + _dot_tn(d_similarity, query, DOT, PRECISION)
@@ -1418,8 +1398,73 @@ def _chunk_backward_writes(
         query_decayed = query * decay_to_row[:, None]
         d_S_read = _dot_tn(query_decayed, d_y, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_y[t,c] query_decayed[t,m]
         d_z_read = tl.sum(d_n[:, None] * query_decayed, 0)  # d_z_read[m] = Σ_t d_n[t] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                start_before = start - CHUNK * H
+                f_before = tl.load(
+                    f_ptr + token_before * f_heads + f_head + row * f_heads, mask=valid_before, other=0.0
+                ).to(tl.float32)
+                shift_before = tl.load(shift_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
+                log_decay_before = tl.where(valid_before, shift_before + _logsigmoid(f_before), 0.0)
+                total_before = tl.sum(log_decay_before, 0)
+                chunk_decay_before = tl.exp(total_before)
+                i_before = tl.load(
+                    i_ptr + token_before * i_heads + i_head + row * i_heads, mask=valid_before, other=0.0
+                ).to(tl.float32)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                maximum_before = tl.load(maximum_ptr + start_before + at, mask=valid_before, other=0.0).to(tl.float32)
+                key_before = tl.where(
+                    valid_before[:, None] & feature_valid[None, :],
+                    k_before
+                    * tl.exp(
+                        _maximum(_minimum(i_before[:, None], 1000000000.0), -1000000000.0) - maximum_before[:, None]
+                    ),
+                    0.0,
+                )
+                suffix_before = _tile_later_rows(log_decay_before, time)
+                decay_to_end_before = tl.exp(suffix_before)
+                key_decayed_before = key_before * decay_to_end_before[:, None]
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_chunk_decay_rows = tl.sum(_dot_nt(v_before, d_S, DOT, PRECISION) * key_decayed_before) + tl.sum(
+                    d_z[None, :] * key_decayed_before
+                )
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        z = tl.load(z_edges_ptr + (slot * H + head) * K + feature, mask=feature_valid & reads, other=0.0)
+        d_chunk_decay = tl.sum(d_S * S) + tl.sum(
+            d_z * z, 0
+        )  # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
+        tl.store(
+            d_log_decay_reverse_ptr + tile * rows * H + start + at,
+            _tile_earlier_rows(d_suffix, time) + d_total,
+            mask=valid,
+        )
         d_S = d_S * chunk_decay + d_S_read
         d_z = d_z * chunk_decay + d_z_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            # d_chunk_decay = Σ_c Σ_m d_S[m,c] S[m,c] + Σ_m d_z[m] z[m]
+            d_chunk_decay_before = tl.sum(d_S * S) + tl.sum(d_z * z, 0)
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
         tl.store(d_z_end_ptr + (segment * H + head) * K + feature, d_z, mask=feature_valid)
@@ -1650,9 +1695,13 @@ def _multiprocessors(device):
 
 
 def _segment(tokens, heads, device):
-    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
-    wanted = tokens * heads // (4 * _multiprocessors(device))
-    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
+    """Tokens of a segment: as many as leave every multiprocessor four programs, but 1 to 16 times SEGMENT."""
+    return SEGMENT * min(16, max(1, tokens * heads // (4 * _multiprocessors(device) * SEGMENT)))
+
+
+def _segments_kept(schedule, tokens, S):
+    """The segments whose starts the forward pass leaves for the backward pass: as many as there can be of a call."""
+    return S.shape[0] + tokens // _segment(tokens, S.shape[1], S.device) if schedule == "split" else 0
 
 
 class _Grid:
@@ -1687,12 +1736,12 @@ class _Grid:
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
     def stretch(self, kernel, axis, own, across):
-        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
-        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """Tokens for which one state is stored: a chunk of the kernel that reads them, or two where it is less to read
+        one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
         """
         rows, _, tiles, _, _ = self.tiles(kernel, axis)
         width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
-        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
+        return 2 * rows if rows * (own * width + across * other * tiles) < 2 * width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
@@ -1746,8 +1795,8 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 17, "split": 24}
-LAUNCHES = {"fused": 3, "split": 12}
+TRAFFIC = {"fused": 17, "split": 22}
+LAUNCHES = {"fused": 3, "split": 9}
 
 
 def _default_schedule(sizes, sequences, like):
@@ -1780,9 +1829,9 @@ def _launch_forward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, 
     S_starts, S_end = S, torch.empty_like(S)
     z_starts, z_end = z, torch.empty_like(z)
 
+    S_segments = S.new_empty(_segments_kept(schedule, batch * T, S), *S.shape[1:])
+    z_segments = z.new_empty(_segments_kept(schedule, batch * T, z), *z.shape[1:])
     if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        z_ends = z.new_empty(segments, *z.shape[1:])
         totals = S.new_empty(segments, H)
         grid.launch(
             _segment_ends,
@@ -1794,8 +1843,8 @@ def _launch_forward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, 
                 k,
                 maximum,
                 v,
-                S_ends,
-                z_ends,
+                S_segments,
+                z_segments,
                 totals,
             ),
             (),
@@ -1805,8 +1854,8 @@ def _launch_forward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, 
             v_group=_group(v, H),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
-        z_starts = grid.hand_over(z_ends, totals, z, z_end)
+        S_starts = grid.hand_over(S_segments, totals, S, S_end)
+        z_starts = grid.hand_over(z_segments, totals, z, z_end)
 
     o = v.new_empty(batch, T, H, V)
     n = S.new_empty(batch, T, H)
@@ -1847,6 +1896,8 @@ def _launch_forward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, 
         (
             o,
             n,
+            S_segments,
+            z_segments,
         ),
     )
 
@@ -1859,6 +1910,8 @@ def _launch_recurrent(offsets, scale, shift, maximum, q, k, v, i, f, S, z):
     V = v.shape[-1]
     S_end = torch.empty_like(S)
     z_end = torch.empty_like(z)
+    S_segments = S.new_empty(0, *S.shape[1:])
+    z_segments = z.new_empty(0, *z.shape[1:])
     o = v.new_empty(batch, T, H, V)
     n = S.new_empty(batch, T, H)
     grid.launch(
@@ -1897,6 +1950,8 @@ def _launch_recurrent(offsets, scale, shift, maximum, q, k, v, i, f, S, z):
         (
             o,
             n,
+            S_segments,
+            z_segments,
         ),
     )
 
@@ -1946,7 +2001,9 @@ def _launch_step(slots, scale, shift, maximum, q, k, v, i, f, S, z, S_end, z_end
     return o
 
 
-def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i, f, S, z, o, n, d_o, d_S, d_z):
+def _launch_backward(
+    schedule, size, offsets, scale, shift, maximum, q, k, v, i, f, S, z, o, n, S_segments, z_segments, d_o, d_S, d_z
+):
     """The gradients of inputs, parameters and initial state."""
     H = S.shape[1]
     grid = _Grid(schedule, size, offsets, H, q, v)
@@ -1954,38 +2011,10 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
     rows = batch * T
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts = S
-    z_starts = z
+    S_starts = S_segments if grid.split else S
+    z_starts = z_segments if grid.split else z
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
     d_z_starts, d_z_end = d_z, torch.empty_like(d_z)
-
-    if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        z_ends = z.new_empty(segments, *z.shape[1:])
-        totals = S.new_empty(segments, H)
-        grid.launch(
-            _segment_ends,
-            "v",
-            (
-                f,
-                shift,
-                i,
-                k,
-                maximum,
-                v,
-                S_ends,
-                z_ends,
-                totals,
-            ),
-            (),
-            f_group=_group(f, H),
-            i_group=_group(i, H),
-            k_group=_group(k, H),
-            v_group=_group(v, H),
-            **products,
-        )
-        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
-        z_starts = grid.hand_over(z_ends, totals, z, torch.empty_like(z))
 
     d_log_decay_forward = S.new_empty(grid.tiles("_chunk_backward_query", "m")[2], batch, T, H)
     d_q = _gradient_room(q, H)
@@ -2079,9 +2108,9 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 q,
                 d_S_starts,
                 d_z_starts,
-                d_log_decay_reverse,
                 d_k,
                 d_i,
+                d_log_decay_reverse,
                 d_S_end,
                 d_z_end,
             ),
@@ -2147,10 +2176,10 @@ def _launch_backward(schedule, size, offsets, scale, shift, maximum, q, k, v, i,
                 q,
                 d_S_starts,
                 d_z_starts,
-                d_log_decay_reverse,
                 d_k,
                 d_i,
                 d_v,
+                d_log_decay_reverse,
                 d_S_end,
                 d_z_end,
             ),
@@ -2275,11 +2304,17 @@ def _forward(q, k, v, i, f, S, z, shift, maximum, offsets, scale, mode, backend,
     return [o, *ends, *(x for x in kept if x is not o)]
 
 
-def _forward_fake(q, _k, v, _i, _f, S, z, _shift, _maximum, _offsets, _scale, _mode, backend, *_):
+def _forward_fake(q, _k, v, _i, _f, S, z, _shift, _maximum, _offsets, _scale, _mode, backend, schedule, *_):
     o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     kept = []
     if backend == "triton":
         kept.append(q.new_empty((q.shape[0], q.shape[1], S.shape[1]), dtype=torch.float32))
+        kept.append(
+            q.new_empty((_segments_kept(schedule, q.shape[0] * q.shape[1], S), *S.shape[1:]), dtype=torch.float32)
+        )
+        kept.append(
+            q.new_empty((_segments_kept(schedule, q.shape[0] * q.shape[1], z), *z.shape[1:]), dtype=torch.float32)
+        )
     return [o, S.new_empty(S.shape), z.new_empty(z.shape), *kept]
 
 
@@ -2326,9 +2361,28 @@ def _backward(
     with _without_autocast(q.device):
         if backend == "torch":
             return _backward_torch(q, k, v, i, f, S, z, shift, maximum, offsets, d_o, d_S, d_z, scale, mode, size)
-        (n,) = kept
+        n, S_segments, z_segments = kept
         gradients = _launch_backward(
-            schedule, size, offsets, scale, shift, maximum, q, k, v, i, f, S, z, o, n, d_o, d_S, d_z
+            schedule,
+            size,
+            offsets,
+            scale,
+            shift,
+            maximum,
+            q,
+            k,
+            v,
+            i,
+            f,
+            S,
+            z,
+            o,
+            n,
+            S_segments,
+            z_segments,
+            d_o,
+            d_S,
+            d_z,
         )
     return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, i, f, S, z), strict=True)]
 
@@ -2756,8 +2810,10 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if schedule == "auto":
-        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
+    if backend == "torch" or mode == "recurrent":
+        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     *state, m = state
     weighed = (x.contiguous().to(dtype) for x in (_repeated(tensors[3], sizes["H"]), _repeated(tensors[4], sizes["H"])))
     line = sizes["T"] * torch.arange(sequences + 1) if offsets is None else offsets

@@ -1065,9 +1065,13 @@ def _multiprocessors(device):
 
 
 def _segment(tokens, heads, device):
-    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
-    wanted = tokens * heads // (4 * _multiprocessors(device))
-    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
+    """Tokens of a segment: as many as leave every multiprocessor four programs, but 1 to 16 times SEGMENT."""
+    return SEGMENT * min(16, max(1, tokens * heads // (4 * _multiprocessors(device) * SEGMENT)))
+
+
+def _segments_kept(schedule, tokens, S):
+    """The segments whose starts the forward pass leaves for the backward pass: as many as there can be of a call."""
+    return S.shape[0] + tokens // _segment(tokens, S.shape[1], S.device) if schedule == "split" else 0
 
 
 class _Grid:
@@ -1151,8 +1155,8 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 14, "split": 20}
-LAUNCHES = {"fused": 3, "split": 9}
+TRAFFIC = {"fused": 14, "split": 18}
+LAUNCHES = {"fused": 3, "split": 7}
 
 
 def _default_schedule(sizes, sequences, like):
@@ -1201,8 +1205,8 @@ def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
     products = _products((q, k, v))
     S_starts, S_end = S, torch.empty_like(S)
 
+    S_segments = S.new_empty(_segments_kept(schedule, batch * T, S), *S.shape[1:])
     if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
         totals = S.new_empty(segments, H)
         grid.launch(
             _segment_ends,
@@ -1211,14 +1215,14 @@ def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
                 log_decay,
                 key_features,
                 v,
-                S_ends,
+                S_segments,
                 totals,
             ),
             (),
             v_group=_group(v, H),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_segments, totals, S, S_end)
 
     o = v.new_empty(batch, T, H, V)
     grid.launch(
@@ -1239,7 +1243,7 @@ def _launch_forward(schedule, size, offsets, scale, position, q, k, v, S):
         **products,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_recurrent(offsets, scale, position, q, k, v, S):
@@ -1252,6 +1256,7 @@ def _launch_recurrent(offsets, scale, position, q, k, v, S):
     batch, T, _, _ = query_features.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
+    S_segments = S.new_empty(0, *S.shape[1:])
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1270,7 +1275,7 @@ def _launch_recurrent(offsets, scale, position, q, k, v, S):
         chunked=False,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_step(slots, scale, position, q, k, v, S, S_end):
@@ -1311,7 +1316,7 @@ def _launch_step(slots, scale, position, q, k, v, S, S_end):
     return o
 
 
-def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, d_S):
+def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, S_segments, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     H = S.shape[1]
     query_features, key_features = _given(_repeated(q, H), _repeated(k, H), scale, position)
@@ -1324,27 +1329,8 @@ def _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, 
     batch, T, _, K = query_features.shape
     segments = grid.segments
     products = _products((q, k, v))
-    S_starts = S
+    S_starts = S_segments if grid.split else S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
-
-    if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        totals = S.new_empty(segments, H)
-        grid.launch(
-            _segment_ends,
-            "v",
-            (
-                log_decay,
-                key_features,
-                v,
-                S_ends,
-                totals,
-            ),
-            (),
-            v_group=_group(v, H),
-            **products,
-        )
-        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_query_features_rows = S.new_empty(batch, T, H, K)
     grid.launch(
@@ -1532,21 +1518,26 @@ def _forward_torch(q, k, v, S, position, offsets, scale, mode, size):
 
 
 def _forward(q, k, v, S, position, offsets, scale, mode, backend, schedule, size):
-    """The output and the final state."""
+    """The output, the final state, and what the kernels of the backward pass need besides."""
     q, k, v, S, position = (x.contiguous() for x in (q, k, v, S, position))
     with _without_autocast(q.device):
         if backend == "torch":
             return _forward_torch(q, k, v, S, position, offsets, scale, mode, size)
         if mode == "recurrent":
-            o, ends = _launch_recurrent(offsets, scale, position, q, k, v, S)
+            o, ends, kept = _launch_recurrent(offsets, scale, position, q, k, v, S)
         else:
-            o, ends = _launch_forward(schedule, size, offsets, scale, position, q, k, v, S)
-    return [o, *ends]
+            o, ends, kept = _launch_forward(schedule, size, offsets, scale, position, q, k, v, S)
+    return [o, *ends, *kept]
 
 
-def _forward_fake(q, _k, v, S, *_):
+def _forward_fake(q, _k, v, S, _position, _offsets, _scale, _mode, backend, schedule, *_):
     o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
-    return [o, S.new_empty(S.shape)]
+    kept = []
+    if backend == "triton":
+        kept.append(
+            q.new_empty((_segments_kept(schedule, q.shape[0] * q.shape[1], S), *S.shape[1:]), dtype=torch.float32)
+        )
+    return [o, S.new_empty(S.shape), *kept]
 
 
 def _backward_torch(q, k, v, S, position, offsets, d_o, d_S, scale, mode, size):
@@ -1567,13 +1558,14 @@ def _backward_torch(q, k, v, S, position, offsets, d_o, d_S, scale, mode, size):
     return [d_q, d_k, d_v, d_S_start]
 
 
-def _backward(q, k, v, S, position, offsets, d_o, d_S, scale, mode, backend, schedule, size):
+def _backward(q, k, v, S, position, offsets, kept, d_o, d_S, scale, mode, backend, schedule, size):
     """The gradients of the inputs, parameters and initial state."""
     q, k, v, S, position, d_o, d_S = (x.contiguous() for x in (q, k, v, S, position, d_o, d_S))
     with _without_autocast(q.device):
         if backend == "torch":
             return _backward_torch(q, k, v, S, position, offsets, d_o, d_S, scale, mode, size)
-        gradients = _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, d_o, d_S)
+        (S_segments,) = kept
+        gradients = _launch_backward(schedule, size, offsets, scale, position, q, k, v, S, S_segments, d_o, d_S)
     return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, S), strict=True)]
 
 
@@ -1625,8 +1617,8 @@ _FORWARD = (
     "str backend, str schedule, int size) -> Tensor[]"
 )
 _BACKWARD = (
-    "(Tensor q, Tensor k, Tensor v, Tensor S, Tensor position, Tensor? offsets, Tensor d_o, Tensor d_S, "
-    "float scale, str mode, str backend, str schedule, int size) -> Tensor[]"
+    "(Tensor q, Tensor k, Tensor v, Tensor S, Tensor position, Tensor? offsets, Tensor[] kept, Tensor "
+    "d_o, Tensor d_S, float scale, str mode, str backend, str schedule, int size) -> Tensor[]"
 )
 _STEP = (
     "(Tensor q, Tensor k, Tensor v, Tensor S, Tensor(a!) S_end, Tensor position, Tensor? slots, float scale) -> Tensor"
@@ -1654,14 +1646,15 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q, k, v, S, position, offsets, scale, mode, backend, schedule, size):
-        o, S_end = OPS["forward"](q, k, v, S, position, offsets, scale, mode, backend, schedule, size)
-        ctx.save_for_backward(q, k, v, S, position, offsets)
+        o, S_end, *kept = OPS["forward"](q, k, v, S, position, offsets, scale, mode, backend, schedule, size)
+        ctx.save_for_backward(q, k, v, S, position, offsets, *kept)
         ctx.config = scale, mode, backend, schedule, size
         return o, S_end
 
     @staticmethod
     def backward(ctx, d_o, d_S):
-        gradients = _Gradients.apply(*ctx.saved_tensors, d_o, d_S, *ctx.config)
+        q, k, v, S, position, offsets, *kept = ctx.saved_tensors
+        gradients = _Gradients.apply(q, k, v, S, position, offsets, kept, d_o, d_S, *ctx.config)
         wanted = zip(gradients, ctx.needs_input_grad[:4], strict=True)
         return *(d if needed else None for d, needed in wanted), *[None] * 7
 
@@ -1977,8 +1970,10 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if schedule == "auto":
-        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
+    if backend == "torch" or mode == "recurrent":
+        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     *state, before = state
     position = _positions(before.detach(), sizes["T"], offsets)
     if mode == "naive":

@@ -646,8 +646,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        if chunk % EVERY == 0:
+        back = chunks - 1 - chunk
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
+        if (back % EVERY == EVERY - 1) | (chunk == 0):
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
@@ -808,6 +809,8 @@ def _chunk_backward_key(
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_reverse = tl.zeros([BM], tl.float32)
+    d_chunk_decay_before = tl.full([BM], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([BM], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -816,32 +819,11 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            rows_here_before = tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)
-            rows_total_before = rows_here_before.to(tl.float32)
-            total_before = log_decay * rows_total_before
-            chunk_decay_before = tl.exp(total_before)
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
-            rows_later_2_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
-            suffix_before = log_decay[None, :] * rows_later_2_before[:, None]
-            decay_to_end_before = tl.exp(suffix_before)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            key_decayed_before = k_before * decay_to_end_before
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
@@ -860,7 +842,47 @@ def _chunk_backward_key(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                rows_here_before = tl.minimum(chunk * CHUNK, CHUNK)
+                rows_total_before = rows_here_before.to(tl.float32)
+                total_before = log_decay * rows_total_before
+                chunk_decay_before = tl.exp(total_before)
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
+                rows_later_2_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
+                suffix_before = log_decay[None, :] * rows_later_2_before[:, None]
+                decay_to_end_before = tl.exp(suffix_before)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                key_decayed_before = k_before * decay_to_end_before
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before, 0)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         d_S = d_S * chunk_decay[:, None] + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
         d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
@@ -1032,6 +1054,8 @@ def _chunk_backward_writes(
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_reverse = tl.zeros([BM], tl.float32)
+    d_chunk_decay_before = tl.full([BM], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([BM], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -1040,32 +1064,11 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            rows_here_before = tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)
-            rows_total_before = rows_here_before.to(tl.float32)
-            total_before = log_decay * rows_total_before
-            chunk_decay_before = tl.exp(total_before)
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
-            rows_later_2_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
-            suffix_before = log_decay[None, :] * rows_later_2_before[:, None]
-            decay_to_end_before = tl.exp(suffix_before)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            key_decayed_before = k_before * decay_to_end_before
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
@@ -1086,6 +1089,44 @@ def _chunk_backward_writes(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                rows_here_before = tl.minimum(chunk * CHUNK, CHUNK)
+                rows_total_before = rows_here_before.to(tl.float32)
+                total_before = log_decay * rows_total_before
+                chunk_decay_before = tl.exp(total_before)
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
+                rows_later_2_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
+                suffix_before = log_decay[None, :] * rows_later_2_before[:, None]
+                decay_to_end_before = tl.exp(suffix_before)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                key_decayed_before = k_before * decay_to_end_before
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before, 0)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
         d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
@@ -1124,6 +1165,8 @@ def _chunk_backward_writes(
             tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)
         )
         d_S = d_S * chunk_decay[:, None] + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
     tl.store(d_log_decay_reverse_ptr + (segment * H + head) * K + feature, d_log_decay_reverse, mask=feature_valid)
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -1325,9 +1368,13 @@ def _multiprocessors(device):
 
 
 def _segment(tokens, heads, device):
-    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
-    wanted = tokens * heads // (4 * _multiprocessors(device))
-    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
+    """Tokens of a segment: as many as leave every multiprocessor four programs, but 1 to 16 times SEGMENT."""
+    return SEGMENT * min(16, max(1, tokens * heads // (4 * _multiprocessors(device) * SEGMENT)))
+
+
+def _segments_kept(schedule, tokens, S):
+    """The segments whose starts the forward pass leaves for the backward pass: as many as there can be of a call."""
+    return S.shape[0] + tokens // _segment(tokens, S.shape[1], S.device) if schedule == "split" else 0
 
 
 class _Grid:
@@ -1362,12 +1409,12 @@ class _Grid:
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
     def stretch(self, kernel, axis, own, across):
-        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
-        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """Tokens for which one state is stored: a chunk of the kernel that reads them, or two where it is less to read
+        one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
         """
         rows, _, tiles, _, _ = self.tiles(kernel, axis)
         width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
-        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
+        return 2 * rows if rows * (own * width + across * other * tiles) < 2 * width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
@@ -1431,8 +1478,8 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 15, "split": 21}
-LAUNCHES = {"fused": 3, "split": 9}
+TRAFFIC = {"fused": 15, "split": 19}
+LAUNCHES = {"fused": 3, "split": 7}
 
 
 def _default_schedule(sizes, sequences, like):
@@ -1467,8 +1514,8 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
     products = _products((r, k, v))
     S_starts, S_end = S, torch.empty_like(S)
 
+    S_segments = S.new_empty(_segments_kept(schedule, batch * T, S), *S.shape[1:])
     if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
         totals = S.new_empty(segments, H, K)
         grid.launch(
             _segment_ends,
@@ -1477,7 +1524,7 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
                 log_decay,
                 k,
                 v,
-                S_ends,
+                S_segments,
                 totals,
             ),
             (),
@@ -1485,7 +1532,7 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
             v_group=_group(v, H),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_segments, totals, S, S_end)
 
     o = v.new_empty(batch, T, H, V)
     grid.launch(
@@ -1510,7 +1557,7 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
         **products,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
@@ -1523,6 +1570,7 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
     batch, T, _, _ = r.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
+    S_segments = S.new_empty(0, *S.shape[1:])
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1544,7 +1592,7 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
         chunked=False,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_step(slots, scale, r, k, v, w, u, S, S_end):
@@ -1589,7 +1637,7 @@ def _launch_step(slots, scale, r, k, v, w, u, S, S_end):
     return o
 
 
-def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S):
+def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, S_segments, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     H = S.shape[1]
     grid = _Grid(schedule, size, offsets, H, r, v)
@@ -1600,28 +1648,8 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
     rows = batch * T
     segments = grid.segments
     products = _products((r, k, v))
-    S_starts = S
+    S_starts = S_segments if grid.split else S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
-
-    if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        totals = S.new_empty(segments, H, K)
-        grid.launch(
-            _segment_ends,
-            "v",
-            (
-                log_decay,
-                k,
-                v,
-                S_ends,
-                totals,
-            ),
-            (),
-            k_group=_group(k, H),
-            v_group=_group(v, H),
-            **products,
-        )
-        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(segments, H, K)
     d_u_forward = S.new_empty(segments, H, K)
@@ -1846,21 +1874,26 @@ def _forward_torch(r, k, v, w, u, S, offsets, scale, mode, size):
 
 
 def _forward(r, k, v, w, u, S, offsets, scale, mode, backend, schedule, size):
-    """The output and the final state."""
+    """The output, the final state, and what the kernels of the backward pass need besides."""
     r, k, v, w, u, S = (x.contiguous() for x in (r, k, v, w, u, S))
     with _without_autocast(r.device):
         if backend == "torch":
             return _forward_torch(r, k, v, w, u, S, offsets, scale, mode, size)
         if mode == "recurrent":
-            o, ends = _launch_recurrent(offsets, scale, r, k, v, w, u, S)
+            o, ends, kept = _launch_recurrent(offsets, scale, r, k, v, w, u, S)
         else:
-            o, ends = _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S)
-    return [o, *ends]
+            o, ends, kept = _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S)
+    return [o, *ends, *kept]
 
 
-def _forward_fake(r, _k, v, _w, _u, S, *_):
+def _forward_fake(r, _k, v, _w, _u, S, _offsets, _scale, _mode, backend, schedule, *_):
     o = v.new_empty(r.shape[0], r.shape[1], S.shape[1], v.shape[-1])
-    return [o, S.new_empty(S.shape)]
+    kept = []
+    if backend == "triton":
+        kept.append(
+            r.new_empty((_segments_kept(schedule, r.shape[0] * r.shape[1], S), *S.shape[1:]), dtype=torch.float32)
+        )
+    return [o, S.new_empty(S.shape), *kept]
 
 
 def _backward_torch(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, size):
@@ -1885,13 +1918,14 @@ def _backward_torch(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, size):
     return [d_r, d_k, d_v, d_w.to(w.dtype), d_u.to(u.dtype), d_S_start]
 
 
-def _backward(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, backend, schedule, size):
+def _backward(r, k, v, w, u, S, offsets, kept, d_o, d_S, scale, mode, backend, schedule, size):
     """The gradients of the inputs, parameters and initial state."""
     r, k, v, w, u, S, d_o, d_S = (x.contiguous() for x in (r, k, v, w, u, S, d_o, d_S))
     with _without_autocast(r.device):
         if backend == "torch":
             return _backward_torch(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, size)
-        gradients = _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
+        (S_segments,) = kept
+        gradients = _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, S_segments, d_o, d_S)
     return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (r, k, v, w, u, S), strict=True)]
 
 
@@ -1943,8 +1977,8 @@ _FORWARD = (
     "str backend, str schedule, int size) -> Tensor[]"
 )
 _BACKWARD = (
-    "(Tensor r, Tensor k, Tensor v, Tensor w, Tensor u, Tensor S, Tensor? offsets, Tensor d_o, Tensor "
-    "d_S, float scale, str mode, str backend, str schedule, int size) -> Tensor[]"
+    "(Tensor r, Tensor k, Tensor v, Tensor w, Tensor u, Tensor S, Tensor? offsets, Tensor[] kept, Tensor "
+    "d_o, Tensor d_S, float scale, str mode, str backend, str schedule, int size) -> Tensor[]"
 )
 _STEP = (
     "(Tensor r, Tensor k, Tensor v, Tensor w, Tensor u, Tensor S, Tensor(a!) S_end, Tensor? slots, float "
@@ -1973,14 +2007,15 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, r, k, v, w, u, S, offsets, scale, mode, backend, schedule, size):
-        o, S_end = OPS["forward"](r, k, v, w, u, S, offsets, scale, mode, backend, schedule, size)
-        ctx.save_for_backward(r, k, v, w, u, S, offsets)
+        o, S_end, *kept = OPS["forward"](r, k, v, w, u, S, offsets, scale, mode, backend, schedule, size)
+        ctx.save_for_backward(r, k, v, w, u, S, offsets, *kept)
         ctx.config = scale, mode, backend, schedule, size
         return o, S_end
 
     @staticmethod
     def backward(ctx, d_o, d_S):
-        gradients = _Gradients.apply(*ctx.saved_tensors, d_o, d_S, *ctx.config)
+        r, k, v, w, u, S, offsets, *kept = ctx.saved_tensors
+        gradients = _Gradients.apply(r, k, v, w, u, S, offsets, kept, d_o, d_S, *ctx.config)
         wanted = zip(gradients, ctx.needs_input_grad[:6], strict=True)
         return *(d if needed else None for d, needed in wanted), *[None] * 6
 
@@ -2305,8 +2340,10 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if schedule == "auto":
-        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
+    if backend == "torch" or mode == "recurrent":
+        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:

@@ -656,8 +656,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        if chunk % EVERY == 0:
+        back = chunks - 1 - chunk
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
+        if (back % EVERY == EVERY - 1) | (chunk == 0):
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
@@ -816,6 +817,8 @@ def _chunk_backward_key(
     r_heads, r_head = H // r_group, head // r_group
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_chunk_decay_before = tl.full([BM], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([BM], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -823,37 +826,13 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            w_before = _load(
-                w_ptr + (token_before * w_heads + w_head) * K, row * w_heads, feature, valid_before, feature_valid, K
-            )
-            log_decay_before = tl.where(
-                valid_before[:, None] & feature_valid[None, :], -tl.exp(_minimum(w_before, 80.0)), 0.0
-            )
-            total_before = tl.sum(log_decay_before, 0)
-            chunk_decay_before = tl.exp(total_before)
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
-            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
-            decay_to_end_before = tl.exp(suffix_before)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            key_decayed_before = k_before * decay_to_end_before
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         w = _load(w_ptr + (token * w_heads + w_head) * K, row * w_heads, feature, valid, feature_valid, K)
         part_of_w = -tl.exp(_minimum(w, 80.0))
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], part_of_w, 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
@@ -870,7 +849,55 @@ def _chunk_backward_key(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                w_before = _load(
+                    w_ptr + (token_before * w_heads + w_head) * K,
+                    row * w_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                log_decay_before = tl.where(
+                    valid_before[:, None] & feature_valid[None, :], -tl.exp(_minimum(w_before, 80.0)), 0.0
+                )
+                total_before = tl.sum(log_decay_before, 0)
+                chunk_decay_before = tl.exp(total_before)
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
+                suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
+                decay_to_end_before = tl.exp(suffix_before)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                key_decayed_before = k_before * decay_to_end_before
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before, 0)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         d_S = d_S * chunk_decay[:, None] + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
         d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
         d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
         d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None]
@@ -1039,6 +1066,8 @@ def _chunk_backward_writes(
     r_heads, r_head = H // r_group, head // r_group
     u = tl.load(u_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
+    d_chunk_decay_before = tl.full([BM], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([BM], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -1046,37 +1075,13 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            token_before = token - CHUNK
-            w_before = _load(
-                w_ptr + (token_before * w_heads + w_head) * K, row * w_heads, feature, valid_before, feature_valid, K
-            )
-            log_decay_before = tl.where(
-                valid_before[:, None] & feature_valid[None, :], -tl.exp(_minimum(w_before, 80.0)), 0.0
-            )
-            total_before = tl.sum(log_decay_before, 0)
-            chunk_decay_before = tl.exp(total_before)
-            v_before = _load(
-                v_ptr + (token_before * v_heads + v_head) * V, row * v_heads, channel, valid_before, channel_valid, V
-            )
-            d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
-            suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
-            decay_to_end_before = tl.exp(suffix_before)
-            k_before = _load(
-                k_ptr + (token_before * k_heads + k_head) * K, row * k_heads, feature, valid_before, feature_valid, K
-            )
-            key_decayed_before = k_before * decay_to_end_before
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         w = _load(w_ptr + (token * w_heads + w_head) * K, row * w_heads, feature, valid, feature_valid, K)
         part_of_w = -tl.exp(_minimum(w, 80.0))
         log_decay = tl.where(valid[:, None] & feature_valid[None, :], part_of_w, 0.0)
         total = tl.sum(log_decay, 0)  # total[m] = Σ_t ℓ[t,m]
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         v = _load(v_ptr + (token * v_heads + v_head) * V, row * v_heads, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(v, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         k = _load(k_ptr + (token * k_heads + k_head) * K, row * k_heads, feature, valid, feature_valid, K)
@@ -1095,6 +1100,52 @@ def _chunk_backward_writes(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                token_before = token - CHUNK
+                w_before = _load(
+                    w_ptr + (token_before * w_heads + w_head) * K,
+                    row * w_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                log_decay_before = tl.where(
+                    valid_before[:, None] & feature_valid[None, :], -tl.exp(_minimum(w_before, 80.0)), 0.0
+                )
+                total_before = tl.sum(log_decay_before, 0)
+                chunk_decay_before = tl.exp(total_before)
+                v_before = _load(
+                    v_ptr + (token_before * v_heads + v_head) * V,
+                    row * v_heads,
+                    channel,
+                    valid_before,
+                    channel_valid,
+                    V,
+                )
+                d_key_decayed_before = _dot_nt(v_before, d_S, DOT, PRECISION)
+                suffix_before = _tile_later(log_decay_before, row, CHUNK, CHUNK, BM)
+                decay_to_end_before = tl.exp(suffix_before)
+                k_before = _load(
+                    k_ptr + (token_before * k_heads + k_head) * K,
+                    row * k_heads,
+                    feature,
+                    valid_before,
+                    feature_valid,
+                    K,
+                )
+                key_decayed_before = k_before * decay_to_end_before
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before, 0)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         d_log_decay_part = _load(d_log_decay_part_ptr + start * K, at, feature, valid, feature_valid, K)
         d_log_decay_pairs = _tile_earlier(d_suffix, row, CHUNK, CHUNK, BM) + d_total[None, :] + d_log_decay_part
         d_key = decay_to_end * d_key_decayed + u[None, :] * query * d_self_score[:, None]
@@ -1132,6 +1183,8 @@ def _chunk_backward_writes(
         )
         _store(d_v_ptr + start * V, at, channel, valid, channel_valid, V, d_value)
         d_S = d_S * chunk_decay[:, None] + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
 
@@ -1296,14 +1349,6 @@ def _step_forward(
 # chunk, the tile along the tiled axis, warps, stages. The first is the default. bfloat16, Triton 3.7.1.
 TILES = {
     "sm_90": {
-        64: {
-            "_chunk_forward": ((32, 64, 8, 2),),
-            "_chunk_backward_query": ((32, 64, 8, 2),),
-            "_segment_ends": ((64, 64, 8, 2),),
-            "_segment_ends_backward": ((64, 64, 8, 2),),
-            "_chunk_backward_key": ((32, 64, 8, 2),),
-            "_chunk_backward_value": ((32, 64, 8, 2),),
-        },
         128: {
             "_chunk_forward": ((16, 128, 8, 2),),
             "_chunk_backward_query": ((16, 64, 8, 2),),
@@ -1311,7 +1356,7 @@ TILES = {
             "_segment_ends_backward": ((32, 128, 8, 2),),
             "_chunk_backward_key": ((16, 64, 8, 2),),
             "_chunk_backward_value": ((16, 128, 8, 2),),
-        },
+        }
     }
 }
 
@@ -1359,9 +1404,13 @@ def _multiprocessors(device):
 
 
 def _segment(tokens, heads, device):
-    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
-    wanted = tokens * heads // (4 * _multiprocessors(device))
-    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
+    """Tokens of a segment: as many as leave every multiprocessor four programs, but 1 to 16 times SEGMENT."""
+    return SEGMENT * min(16, max(1, tokens * heads // (4 * _multiprocessors(device) * SEGMENT)))
+
+
+def _segments_kept(schedule, tokens, S):
+    """The segments whose starts the forward pass leaves for the backward pass: as many as there can be of a call."""
+    return S.shape[0] + tokens // _segment(tokens, S.shape[1], S.device) if schedule == "split" else 0
 
 
 class _Grid:
@@ -1396,12 +1445,12 @@ class _Grid:
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
     def stretch(self, kernel, axis, own, across):
-        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
-        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """Tokens for which one state is stored: a chunk of the kernel that reads them, or two where it is less to read
+        one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
         """
         rows, _, tiles, _, _ = self.tiles(kernel, axis)
         width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
-        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
+        return 2 * rows if rows * (own * width + across * other * tiles) < 2 * width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
@@ -1465,8 +1514,8 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 21, "split": 30}
-LAUNCHES = {"fused": 3, "split": 9}
+TRAFFIC = {"fused": 21, "split": 27}
+LAUNCHES = {"fused": 3, "split": 7}
 
 
 def _default_schedule(sizes, sequences, like):
@@ -1499,8 +1548,8 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
     products = _products((r, k, v))
     S_starts, S_end = S, torch.empty_like(S)
 
+    S_segments = S.new_empty(_segments_kept(schedule, batch * T, S), *S.shape[1:])
     if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
         totals = S.new_empty(segments, H, K)
         grid.launch(
             _segment_ends,
@@ -1509,7 +1558,7 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
                 w,
                 k,
                 v,
-                S_ends,
+                S_segments,
                 totals,
             ),
             (),
@@ -1518,7 +1567,7 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
             v_group=_group(v, H),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_segments, totals, S, S_end)
 
     o = v.new_empty(batch, T, H, V)
     grid.launch(
@@ -1544,7 +1593,7 @@ def _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S):
         **products,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
@@ -1555,6 +1604,7 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
     batch, T, _, _ = r.shape
     V = v.shape[-1]
     S_end = torch.empty_like(S)
+    S_segments = S.new_empty(0, *S.shape[1:])
     o = v.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1577,7 +1627,7 @@ def _launch_recurrent(offsets, scale, r, k, v, w, u, S):
         chunked=False,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_step(slots, scale, r, k, v, w, u, S, S_end):
@@ -1621,7 +1671,7 @@ def _launch_step(slots, scale, r, k, v, w, u, S, S_end):
     return o
 
 
-def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S):
+def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, S_segments, d_o, d_S):
     """The gradients of inputs, parameters and initial state."""
     H = S.shape[1]
     grid = _Grid(schedule, size, offsets, H, r, v)
@@ -1630,29 +1680,8 @@ def _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
     rows = batch * T
     segments = grid.segments
     products = _products((r, k, v))
-    S_starts = S
+    S_starts = S_segments if grid.split else S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
-
-    if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        totals = S.new_empty(segments, H, K)
-        grid.launch(
-            _segment_ends,
-            "v",
-            (
-                w,
-                k,
-                v,
-                S_ends,
-                totals,
-            ),
-            (),
-            w_group=_group(w, H),
-            k_group=_group(k, H),
-            v_group=_group(v, H),
-            **products,
-        )
-        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_part = S.new_empty(batch, T, H, K)
     d_u_forward = S.new_empty(segments, H, K)
@@ -1881,21 +1910,26 @@ def _forward_torch(r, k, v, w, u, S, offsets, scale, mode, size):
 
 
 def _forward(r, k, v, w, u, S, offsets, scale, mode, backend, schedule, size):
-    """The output and the final state."""
+    """The output, the final state, and what the kernels of the backward pass need besides."""
     r, k, v, w, u, S = (x.contiguous() for x in (r, k, v, w, u, S))
     with _without_autocast(r.device):
         if backend == "torch":
             return _forward_torch(r, k, v, w, u, S, offsets, scale, mode, size)
         if mode == "recurrent":
-            o, ends = _launch_recurrent(offsets, scale, r, k, v, w, u, S)
+            o, ends, kept = _launch_recurrent(offsets, scale, r, k, v, w, u, S)
         else:
-            o, ends = _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S)
-    return [o, *ends]
+            o, ends, kept = _launch_forward(schedule, size, offsets, scale, r, k, v, w, u, S)
+    return [o, *ends, *kept]
 
 
-def _forward_fake(r, _k, v, _w, _u, S, *_):
+def _forward_fake(r, _k, v, _w, _u, S, _offsets, _scale, _mode, backend, schedule, *_):
     o = v.new_empty(r.shape[0], r.shape[1], S.shape[1], v.shape[-1])
-    return [o, S.new_empty(S.shape)]
+    kept = []
+    if backend == "triton":
+        kept.append(
+            r.new_empty((_segments_kept(schedule, r.shape[0] * r.shape[1], S), *S.shape[1:]), dtype=torch.float32)
+        )
+    return [o, S.new_empty(S.shape), *kept]
 
 
 def _backward_torch(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, size):
@@ -1919,13 +1953,14 @@ def _backward_torch(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, size):
     return [d_r, d_k, d_v, d_w, d_u.to(u.dtype), d_S_start]
 
 
-def _backward(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, backend, schedule, size):
+def _backward(r, k, v, w, u, S, offsets, kept, d_o, d_S, scale, mode, backend, schedule, size):
     """The gradients of the inputs, parameters and initial state."""
     r, k, v, w, u, S, d_o, d_S = (x.contiguous() for x in (r, k, v, w, u, S, d_o, d_S))
     with _without_autocast(r.device):
         if backend == "torch":
             return _backward_torch(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, size)
-        gradients = _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, d_o, d_S)
+        (S_segments,) = kept
+        gradients = _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, S_segments, d_o, d_S)
     return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (r, k, v, w, u, S), strict=True)]
 
 
@@ -1977,8 +2012,8 @@ _FORWARD = (
     "str backend, str schedule, int size) -> Tensor[]"
 )
 _BACKWARD = (
-    "(Tensor r, Tensor k, Tensor v, Tensor w, Tensor u, Tensor S, Tensor? offsets, Tensor d_o, Tensor "
-    "d_S, float scale, str mode, str backend, str schedule, int size) -> Tensor[]"
+    "(Tensor r, Tensor k, Tensor v, Tensor w, Tensor u, Tensor S, Tensor? offsets, Tensor[] kept, Tensor "
+    "d_o, Tensor d_S, float scale, str mode, str backend, str schedule, int size) -> Tensor[]"
 )
 _STEP = (
     "(Tensor r, Tensor k, Tensor v, Tensor w, Tensor u, Tensor S, Tensor(a!) S_end, Tensor? slots, float "
@@ -2007,14 +2042,15 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, r, k, v, w, u, S, offsets, scale, mode, backend, schedule, size):
-        o, S_end = OPS["forward"](r, k, v, w, u, S, offsets, scale, mode, backend, schedule, size)
-        ctx.save_for_backward(r, k, v, w, u, S, offsets)
+        o, S_end, *kept = OPS["forward"](r, k, v, w, u, S, offsets, scale, mode, backend, schedule, size)
+        ctx.save_for_backward(r, k, v, w, u, S, offsets, *kept)
         ctx.config = scale, mode, backend, schedule, size
         return o, S_end
 
     @staticmethod
     def backward(ctx, d_o, d_S):
-        gradients = _Gradients.apply(*ctx.saved_tensors, d_o, d_S, *ctx.config)
+        r, k, v, w, u, S, offsets, *kept = ctx.saved_tensors
+        gradients = _Gradients.apply(r, k, v, w, u, S, offsets, kept, d_o, d_S, *ctx.config)
         wanted = zip(gradients, ctx.needs_input_grad[:6], strict=True)
         return *(d if needed else None for d, needed in wanted), *[None] * 6
 
@@ -2339,8 +2375,10 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if schedule == "auto":
-        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
+    if backend == "torch" or mode == "recurrent":
+        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:

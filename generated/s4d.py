@@ -805,8 +805,9 @@ def _chunk_backward_query(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        if chunk % EVERY == 0:
+        back = chunks - 1 - chunk
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
+        if (back % EVERY == EVERY - 1) | (chunk == 0):
             _store(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, S)
         d_o = _load(d_o_ptr + start * V, at, channel, valid, channel_valid, V)
         d_query_decayed = _dot_nt(d_o, S, DOT, PRECISION)  # d_query_decayed[t,m] = Σ_c d_o[t,c] S[m,c]
@@ -953,6 +954,8 @@ def _chunk_backward_key(
     log_decay = tl.load(log_decay_ptr + head * K + feature, mask=feature_valid, other=0.0)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_reverse = tl.zeros([BM], tl.float32)
+    d_chunk_decay_before = tl.full([BM], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([BM], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -961,31 +964,11 @@ def _chunk_backward_key(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            start_before = start - CHUNK * H
-            rows_here_before = tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)
-            rows_total_before = rows_here_before.to(tl.float32)
-            total_before = log_decay * rows_total_before
-            chunk_decay_before = tl.exp(total_before)
-            x_before = _load(x_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
-            d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
-            key_features_before = _load(
-                key_features_ptr + start_before * K, at, feature, valid_before, feature_valid, K
-            )
-            key_before = tl.where(valid_before[:, None] & feature_valid[None, :], key_features_before, 0.0)
-            rows_later_2_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
-            suffix_before = log_decay[None, :] * rows_later_2_before[:, None]
-            decay_to_end_before = tl.exp(suffix_before)
-            key_decayed_before = key_before * decay_to_end_before
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(x, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
@@ -1005,7 +988,36 @@ def _chunk_backward_key(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                start_before = start - CHUNK * H
+                rows_here_before = tl.minimum(chunk * CHUNK, CHUNK)
+                rows_total_before = rows_here_before.to(tl.float32)
+                total_before = log_decay * rows_total_before
+                chunk_decay_before = tl.exp(total_before)
+                x_before = _load(x_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+                d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
+                key_features_before = _load(
+                    key_features_ptr + start_before * K, at, feature, valid_before, feature_valid, K
+                )
+                key_before = tl.where(valid_before[:, None] & feature_valid[None, :], key_features_before, 0.0)
+                rows_later_2_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
+                suffix_before = log_decay[None, :] * rows_later_2_before[:, None]
+                decay_to_end_before = tl.exp(suffix_before)
+                key_decayed_before = key_before * decay_to_end_before
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before, 0)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         d_S = d_S * chunk_decay[:, None] + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
         for level in tl.static_range(LEVELS):
@@ -1167,6 +1179,8 @@ def _chunk_backward_writes(
     D = tl.load(D_ptr + head)
     d_S = _load(d_S_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
     d_log_decay_reverse = tl.zeros([BM], tl.float32)
+    d_chunk_decay_before = tl.full([BM], 0.0, tl.float32)
+    d_chunk_decay_kept = tl.full([BM], 1.0, tl.float32)
     chunks = tl.cdiv(length, CHUNK)
     for back in range(chunks):
         chunk = chunks - 1 - back
@@ -1175,31 +1189,11 @@ def _chunk_backward_writes(
         valid = time < length
         token = first + chunk * CHUNK
         start = token * H + head
-        slot = first // (CHUNK * EVERY) + segment + chunk // EVERY
-        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid, channel_valid, V)
-        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
-        if chunk % EVERY == 1:  # the state is that at the start of the chunk before
-            valid_before = time - CHUNK < length
-            start_before = start - CHUNK * H
-            rows_here_before = tl.minimum(length - (chunk - 1) * CHUNK, CHUNK)
-            rows_total_before = rows_here_before.to(tl.float32)
-            total_before = log_decay * rows_total_before
-            chunk_decay_before = tl.exp(total_before)
-            x_before = _load(x_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
-            d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
-            key_features_before = _load(
-                key_features_ptr + start_before * K, at, feature, valid_before, feature_valid, K
-            )
-            key_before = tl.where(valid_before[:, None] & feature_valid[None, :], key_features_before, 0.0)
-            rows_later_2_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
-            suffix_before = log_decay[None, :] * rows_later_2_before[:, None]
-            decay_to_end_before = tl.exp(suffix_before)
-            key_decayed_before = key_before * decay_to_end_before
-            d_chunk_decay = d_chunk_decay * chunk_decay_before + tl.sum(d_key_decayed_before * key_decayed_before, 0)
+        reads = back % EVERY == 0  # of two chunks that share a state the later one
+        slot = first // (CHUNK * EVERY) + segment + back // EVERY
         rows_total = rows_here.to(tl.float32)  # rows_total = #{t}
         total = log_decay * rows_total
         chunk_decay = tl.exp(total)
-        d_total = chunk_decay * d_chunk_decay
         x = _load(x_ptr + start * V, at, channel, valid, channel_valid, V)
         d_key_decayed = _dot_nt(x, d_S, DOT, PRECISION)  # d_key_decayed[t,m] = Σ_c d_S[m,c] value[t,c]
         key_features = _load(key_features_ptr + start * K, at, feature, valid, feature_valid, K)
@@ -1221,6 +1215,33 @@ def _chunk_backward_writes(
         decay_to_row = tl.exp(prefix)
         query_decayed = query * decay_to_row
         d_S_read = _dot_tn(query_decayed, d_o, DOT, PRECISION)  # d_S_read[m,c] = Σ_t d_o[t,c] query_decayed[t,m]
+        if EVERY == 2:
+            if reads:  # the state at the start of the chunk before, if there is one
+                valid_before = time >= CHUNK
+                start_before = start - CHUNK * H
+                rows_here_before = tl.minimum(chunk * CHUNK, CHUNK)
+                rows_total_before = rows_here_before.to(tl.float32)
+                total_before = log_decay * rows_total_before
+                chunk_decay_before = tl.exp(total_before)
+                x_before = _load(x_ptr + start_before * V, at, channel, valid_before, channel_valid, V)
+                d_key_decayed_before = _dot_nt(x_before, d_S, DOT, PRECISION)
+                key_features_before = _load(
+                    key_features_ptr + start_before * K, at, feature, valid_before, feature_valid, K
+                )
+                key_before = tl.where(valid_before[:, None] & feature_valid[None, :], key_features_before, 0.0)
+                rows_later_2_before = tl.maximum(rows_here_before - 1 - row, 0).to(tl.float32)
+                suffix_before = log_decay[None, :] * rows_later_2_before[:, None]
+                decay_to_end_before = tl.exp(suffix_before)
+                key_decayed_before = key_before * decay_to_end_before
+                d_chunk_decay_rows = tl.sum(d_key_decayed_before * key_decayed_before, 0)
+                d_chunk_decay_kept = chunk_decay_before
+            else:
+                d_chunk_decay_rows = d_chunk_decay_before
+        S = _load(S_edges_ptr + (slot * H + head) * K * V, feature, channel, feature_valid & reads, channel_valid, V)
+        d_chunk_decay = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
+        if EVERY == 2:
+            d_chunk_decay = d_chunk_decay * d_chunk_decay_kept + d_chunk_decay_rows
+        d_total = chunk_decay * d_chunk_decay
         sum_of_rows_later = tl.zeros([CHUNK, BM], tl.float32)
         d_key = decay_to_end * d_key_decayed + query * d_self_score[:, None]
         scores_all = tl.zeros([CHUNK, CHUNK], tl.float32)
@@ -1260,6 +1281,8 @@ def _chunk_backward_writes(
             tl.sum(rows_later_2[:, None] * d_suffix, 0) + rows_total * d_total + tl.sum(sum_of_rows_later, 0)
         )
         d_S = d_S * chunk_decay[:, None] + d_S_read
+        if EVERY == 2:  # of the chunk before, at whose start the state is
+            d_chunk_decay_before = tl.sum(d_S * S, 1)  # d_chunk_decay[m] = Σ_c d_S[m,c] S[m,c]
     tl.store(d_log_decay_reverse_ptr + (segment * H + head) * K + feature, d_log_decay_reverse, mask=feature_valid)
     if ENDS:
         _store(d_S_end_ptr + (segment * H + head) * K * V, feature, channel, feature_valid, channel_valid, V, d_S)
@@ -1447,9 +1470,13 @@ def _multiprocessors(device):
 
 
 def _segment(tokens, heads, device):
-    """Tokens of a segment: as many as leave every multiprocessor four programs, and SEGMENT to 16 · SEGMENT of them."""
-    wanted = tokens * heads // (4 * _multiprocessors(device))
-    return min(16 * SEGMENT, max(SEGMENT, 1 << max(0, wanted.bit_length() - 1)))
+    """Tokens of a segment: as many as leave every multiprocessor four programs, but 1 to 16 times SEGMENT."""
+    return SEGMENT * min(16, max(1, tokens * heads // (4 * _multiprocessors(device) * SEGMENT)))
+
+
+def _segments_kept(schedule, tokens, S):
+    """The segments whose starts the forward pass leaves for the backward pass: as many as there can be of a call."""
+    return S.shape[0] + tokens // _segment(tokens, S.shape[1], S.device) if schedule == "split" else 0
 
 
 class _Grid:
@@ -1484,12 +1511,12 @@ class _Grid:
         return self.size or rows, tile, -(-self.widths[axis] // tile), warps, stages
 
     def stretch(self, kernel, axis, own, across):
-        """Tokens from one stored state to the next: a chunk of the kernel that reads them, or two where it is less to
-        read one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
+        """Tokens for which one state is stored: a chunk of the kernel that reads them, or two where it is less to read
+        one's rows again, which are in `own` tensors of the tiled axis and, for each tile, `across` of the other.
         """
         rows, _, tiles, _, _ = self.tiles(kernel, axis)
         width, other = self.widths[axis], self.widths["v" if axis == "m" else "m"]
-        return 2 * rows if rows * (own * width + across * other * tiles) < width * other else rows
+        return 2 * rows if rows * (own * width + across * other * tiles) < 2 * width * other else rows
 
     def fits(self, kernel):
         """Whether one tile has the whole state, and the kernel is known to fit that way."""
@@ -1553,8 +1580,8 @@ class _Grid:
 # A model of the chip that decides between the schedules: seconds of a launch and bytes per second of its memory; what
 # the kernels of a forward and a backward pass move per token, in rows of the width; how many they are.
 LAUNCH, BANDWIDTH = 3e-6, 4e12
-TRAFFIC = {"fused": 15, "split": 21}
-LAUNCHES = {"fused": 3, "split": 9}
+TRAFFIC = {"fused": 15, "split": 19}
+LAUNCHES = {"fused": 3, "split": 7}
 
 
 def _default_schedule(sizes, sequences, like):
@@ -1622,8 +1649,8 @@ def _launch_forward(schedule, size, offsets, scale, position, x, log_dt, D, A_re
     products = _products((x,))
     S_starts, S_end = S, torch.empty_like(S)
 
+    S_segments = S.new_empty(_segments_kept(schedule, batch * T, S), *S.shape[1:])
     if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
         totals = S.new_empty(segments, H, M)
         grid.launch(
             _segment_ends,
@@ -1632,13 +1659,13 @@ def _launch_forward(schedule, size, offsets, scale, position, x, log_dt, D, A_re
                 log_decay,
                 key_features,
                 x,
-                S_ends,
+                S_segments,
                 totals,
             ),
             (),
             **products,
         )
-        S_starts = grid.hand_over(S_ends, totals, S, S_end)
+        S_starts = grid.hand_over(S_segments, totals, S, S_end)
 
     o = x.new_empty(batch, T, H, V)
     grid.launch(
@@ -1660,7 +1687,7 @@ def _launch_forward(schedule, size, offsets, scale, position, x, log_dt, D, A_re
         **products,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S):
@@ -1676,6 +1703,7 @@ def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_
     batch, T, _, _ = query_features.shape
     V = x.shape[-1]
     S_end = torch.empty_like(S)
+    S_segments = S.new_empty(0, *S.shape[1:])
     o = x.new_empty(batch, T, H, V)
     grid.launch(
         _recurrent_forward,
@@ -1694,7 +1722,7 @@ def _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_
         chunked=False,
     )
 
-    return o, (S_end,)
+    return o, (S_end,), (S_segments,)
 
 
 def _launch_step(slots, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, S_end):
@@ -1738,7 +1766,9 @@ def _launch_step(slots, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_i
     return o
 
 
-def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, d_o, d_S):
+def _launch_backward(
+    schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, S_segments, d_o, d_S
+):
     """The gradients of inputs, parameters and initial state."""
     H = x.shape[-2]
     query_features, key_features = _given(C_re, C_im, A_im, log_dt, A_re_log, scale, position)
@@ -1756,26 +1786,8 @@ def _launch_backward(schedule, size, offsets, scale, position, x, log_dt, D, A_r
     rows = batch * T
     segments = grid.segments
     products = _products((x,))
-    S_starts = S
+    S_starts = S_segments if grid.split else S
     d_S_starts, d_S_end = d_S, torch.empty_like(d_S)
-
-    if grid.split:
-        S_ends = S.new_empty(segments, *S.shape[1:])
-        totals = S.new_empty(segments, H, M)
-        grid.launch(
-            _segment_ends,
-            "v",
-            (
-                log_decay,
-                key_features,
-                x,
-                S_ends,
-                totals,
-            ),
-            (),
-            **products,
-        )
-        S_starts = grid.hand_over(S_ends, totals, S, torch.empty_like(S))
 
     d_log_decay_forward = S.new_empty(segments, H, M)
     d_query_features_rows = S.new_empty(batch, T, H, M)
@@ -2039,7 +2051,7 @@ def _forward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offset
 
 
 def _forward(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, scale, mode, backend, schedule, size):
-    """The output and the final state."""
+    """The output, the final state, and what the kernels of the backward pass need besides."""
     x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position = (
         x.contiguous() for x in (x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position)
     )
@@ -2047,17 +2059,24 @@ def _forward(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, sca
         if backend == "torch":
             return _forward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, scale, mode, size)
         if mode == "recurrent":
-            o, ends = _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S)
+            o, ends, kept = _launch_recurrent(offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S)
         else:
-            o, ends = _launch_forward(
+            o, ends, kept = _launch_forward(
                 schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S
             )
-    return [o, *ends]
+    return [o, *ends, *kept]
 
 
-def _forward_fake(x, _log_dt, _D, _A_re_log, _A_im, _C_re, _C_im, S, *_):
+def _forward_fake(
+    x, _log_dt, _D, _A_re_log, _A_im, _C_re, _C_im, S, _position, _offsets, _scale, _mode, backend, schedule, *_
+):
     o = x.new_empty(x.shape[0], x.shape[1], x.shape[-2], x.shape[-1])
-    return [o, S.new_empty(S.shape)]
+    kept = []
+    if backend == "triton":
+        kept.append(
+            x.new_empty((_segments_kept(schedule, x.shape[0] * x.shape[1], S), *S.shape[1:]), dtype=torch.float32)
+        )
+    return [o, S.new_empty(S.shape), *kept]
 
 
 def _backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, d_o, d_S, scale, mode, size):
@@ -2096,7 +2115,7 @@ def _backward_torch(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offse
 
 
 def _backward(
-    x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, d_o, d_S, scale, mode, backend, schedule, size
+    x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, kept, d_o, d_S, scale, mode, backend, schedule, size
 ):
     """The gradients of the inputs, parameters and initial state."""
     x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, d_o, d_S = (
@@ -2107,8 +2126,9 @@ def _backward(
             return _backward_torch(
                 x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, d_o, d_S, scale, mode, size
             )
+        (S_segments,) = kept
         gradients = _launch_backward(
-            schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, d_o, d_S
+            schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, S_segments, d_o, d_S
         )
     return [
         d.to(x.dtype).contiguous()
@@ -2168,8 +2188,8 @@ _FORWARD = (
 )
 _BACKWARD = (
     "(Tensor x, Tensor log_dt, Tensor D, Tensor A_re_log, Tensor A_im, Tensor C_re, Tensor C_im, Tensor "
-    "S, Tensor position, Tensor? offsets, Tensor d_o, Tensor d_S, float scale, str mode, str backend, str "
-    "schedule, int size) -> Tensor[]"
+    "S, Tensor position, Tensor? offsets, Tensor[] kept, Tensor d_o, Tensor d_S, float scale, str mode, "
+    "str backend, str schedule, int size) -> Tensor[]"
 )
 _STEP = (
     "(Tensor x, Tensor log_dt, Tensor D, Tensor A_re_log, Tensor A_im, Tensor C_re, Tensor C_im, Tensor "
@@ -2200,16 +2220,19 @@ class _Recurrence(torch.autograd.Function):
     def forward(
         ctx, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, scale, mode, backend, schedule, size
     ):
-        o, S_end = OPS["forward"](
+        o, S_end, *kept = OPS["forward"](
             x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, scale, mode, backend, schedule, size
         )
-        ctx.save_for_backward(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets)
+        ctx.save_for_backward(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, *kept)
         ctx.config = scale, mode, backend, schedule, size
         return o, S_end
 
     @staticmethod
     def backward(ctx, d_o, d_S):
-        gradients = _Gradients.apply(*ctx.saved_tensors, d_o, d_S, *ctx.config)
+        x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, *kept = ctx.saved_tensors
+        gradients = _Gradients.apply(
+            x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, kept, d_o, d_S, *ctx.config
+        )
         wanted = zip(gradients, ctx.needs_input_grad[:8], strict=True)
         return *(d if needed else None for d, needed in wanted), *[None] * 7
 
@@ -2546,8 +2569,10 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if schedule == "auto":
-        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
+    if backend == "torch" or mode == "recurrent":
+        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
+    elif schedule == "auto":
+        schedule = _default_schedule(sizes, sequences, tensors[0])
     *state, before = state
     position = _positions(before.detach(), sizes["T"], offsets)
     if mode == "naive":

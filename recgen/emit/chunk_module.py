@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pprint import pformat
 from typing import Any
 
@@ -35,7 +34,7 @@ def chunk_context(
     home = "grid" if total else states[0]  # what float32 buffers are made like
     grouped = grouped_inputs(spec)
     kernels, launches, helpers = kernel_contexts(plan, note, value, home, features, grouped)
-    backward = launches[AHEAD:] if total else [replace(launches[0], known=True), *launches[AHEAD:]]
+    backward = launches[AHEAD:]
     given, computed = given_context(plan, tensors, extras, grouped)
     recurrent = None
     if not total:
@@ -106,6 +105,7 @@ def chunk_context(
         "kept": [
             *totals_kept(plan),
             *dict.fromkeys(n.name for k in plan.backward for n in k.kept if n not in plan.given),
+            *(f"{s}_segments" for s in states if "split" in plan.schedules),
         ],
     }
 
@@ -139,10 +139,10 @@ def _costs(plan: Plan) -> dict[str, str]:
         return {"traffic": "", "launch_counts": ""}
     whole = {k.reverse for k in plan.whole}
     fused = [plan.forward, *plan.whole, *(k for k in plan.backward if k.reverse not in whole)]
-    split = [plan.alone[0], *plan.alone, *fused]  # the first one forwards and again backwards
+    split = [*plan.alone, *fused]
     return {
         "traffic": repr({"fused": rows(fused), "split": rows(split)}),
-        "launch_counts": repr({"fused": len(fused), "split": len(split) + 3 * len(plan.program.carries)}),
+        "launch_counts": repr({"fused": len(fused), "split": len(split) + 2 * len(plan.program.carries)}),
     }
 
 

@@ -77,13 +77,14 @@ class Memory:
     def _state_base(self, pointer: str, n: Node, where: str) -> str:
         return f"{pointer} + ({where} * H + head) * {' * '.join(WIDTH[a] for a in n.axes)}"
 
-    def load_state(self, pointer: str, n: Node, where: str) -> str:
-        base = self._state_base(pointer, n, where)
+    def load_state(self, pointer: str, n: Node, where: str, when: str = "") -> str:
+        """when: the condition without which nothing is read."""
+        base, only = self._state_base(pointer, n, where), f" & {when}" if when else ""
         if len(n.axes) == 1:
             column = COLUMN[n.axes[0]]
-            return f"tl.load({base} + {column}, mask={column}_valid, other=0.0)"
+            return f"tl.load({base} + {column}, mask={column}_valid{only}, other=0.0)"
         self.out.helpers.add("_load")
-        return f"_load({base}, feature, channel, feature_valid, channel_valid, V)"
+        return f"_load({base}, feature, channel, feature_valid{only}, channel_valid, V)"
 
     def store_state(self, pointer: str, n: Node, where: str, lines: list[str], value: str) -> None:
         self.out.pointers.append(pointer)

@@ -69,5 +69,6 @@ class States(Memory):
             self.out.edges = True
             self.store_state(f"{n.leaf.name}_edges_ptr", n, "slot", lines, n.leaf.name)
         if self.kernel.sparse and lines:
-            lines = ["if chunk % EVERY == 0:", *(f"    {line}" for line in lines)]
+            last = "(back % EVERY == EVERY - 1) | (chunk == 0)"  # of those that one state is read for, going back
+            lines = [f"if {last}:", *(f"    {line}" for line in lines)]
         self.out.inside += lines

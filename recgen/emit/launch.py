@@ -30,10 +30,9 @@ AHEAD = 2  # launches of the forward pass: one to find where segments start, or 
 class Launch:
     """The text of one launch: buffers, the call, and the lines that go with its results.
 
-    after: the totals of what segments have summed. handed: the values whose ends are handed over from segment to
-    segment, in `reverse` or not; whether there are `totals` of a decay; whether the ends of the sequences are known
-    already, as they are when the launch is repeated. when: what must hold for the launch, a choice of schedule or of
-    tiles; nothing where it always takes place.
+    after: the totals of what segments have summed. handed: the values that are handed over from segment to segment, in
+    `reverse` or not, and where the segments' ends are; whether there are `totals` of a decay. when: what must hold for
+    the launch, a choice of schedule or of tiles; nothing where it always takes place.
     """
 
     name: str
@@ -43,10 +42,9 @@ class Launch:
     tile: str
     constants: str
     after: list[str] = field(default_factory=list)
-    handed: tuple[str, ...] = ()
+    handed: tuple[tuple[str, str], ...] = ()
     totals: bool = False
     reverse: bool = False
-    known: bool = False
     when: str = ""
 
 
@@ -73,6 +71,7 @@ class KernelContext:
     counts: bool = False
     addressed: bool = True
     sparse: bool = False
+    reads: bool = False
 
 
 def kernel_contexts(
@@ -134,6 +133,7 @@ def _context(text: KernelText) -> KernelContext:
         totals=bool(k.totals),
         counts=text.counts,
         sparse=k.sparse,
+        reads=k.sparse and bool(k.edges),
         addressed=any(re.search(r"\bstart\b", line) for line in text.inside),
     )
 
@@ -160,8 +160,8 @@ def _launch(text: KernelText, value: str, state: str, features: str, grouped: Se
     after = [f"{c.start.leaf.name} = grid.total({c.start.leaf.name}_parts)" for c in kernel.sums]
     launch = Launch(kernel.name, buffers, pointers, scalars, kernel.tile, constants, after)
     if kernel.alone:
-        handed = tuple(c.start.leaf.name for c in kernel.carries)
-        buffers += [f"{n}_ends = {n}.new_empty(segments, *{n}.shape[1:])" for n in handed]
+        handed = tuple((n, _passed(f"{n}_ends", kernel)) for n in (c.start.leaf.name for c in kernel.carries))
+        buffers += [f"{x} = {n}.new_empty(segments, *{n}.shape[1:])" for n, x in handed if kernel.reverse]
         log = log_decay_of(kernel.carries[0])
         if log is not None:
             axes = [a for a in log.axes if a in "mv"]
@@ -171,9 +171,13 @@ def _launch(text: KernelText, value: str, state: str, features: str, grouped: Se
 
 
 def _passed(pointer: str, kernel: Kernel) -> str:
-    """What is passed for a pointer: carried values are those at the start of the segment."""
+    """What is passed for a pointer: carried values are those at the start of the segment. Where segments end that start
+    from nothing is in the place of where they start in truth, which the forward pass keeps.
+    """
     if pointer == "owners":
         return "grid.owners"
+    if kernel.alone and not kernel.reverse and pointer.endswith("_ends"):
+        return f"{pointer.removesuffix('_ends')}_segments"
     return f"{pointer}_starts" if pointer in {c.start.leaf.name for c in kernel.carries} else pointer
 
 

@@ -43,8 +43,12 @@ def ops_context(
     value, cast, grouped = value_input(spec), cast_positions(spec), grouped_inputs(spec)
     heads = heads_text(grouped, states)
     output, hidden_shapes = _shape("BTHV" if Layout.of(rec).heads else "BTD", spec, rec, heads), []
-    for letters in _letters(plan, hidden):
+    starts = {f"{s}_segments": s for s in states}
+    for letters in _letters(plan, [name for name in hidden if name not in starts]):
         hidden_shapes.append(f"({_shape(letters, spec, rec, heads)})")
+    for state in (starts[name] for name in hidden if name in starts):
+        tokens = " * ".join(_size(letter, spec, rec) for letter in "BT")
+        hidden_shapes.append(f"(_segments_kept(schedule, {tokens}, {state}), *{state}.shape[1:])")
     types = {"offsets": "Tensor?", "kept": "Tensor[]", **config}
     faked = [value, output, *states, *hidden_shapes, *(["backend"] if hidden else [])]
     return {

@@ -21,12 +21,12 @@ from recgen.plan.order import Compute, statements
 from .groups import group_constants, head_row, place_lines
 from .launch import KernelContext, Launch, host_value
 from .layout import Layout
+from .loop_lines import sizes_as_numbers
 from .naming import Names
 from .notes import Note
 from .reference import own_factors, read_variable, splits
 from .torch_program import is_scalar
 from .triton_expr import TritonPrinter
-from .triton_lines import sizes_as_numbers
 from .triton_program import COLUMN, TritonText, broadcast, tile_axes
 
 

@@ -15,11 +15,11 @@ from recgen.plan.order import Compute, statements
 from .groups import group_constants, head_row, place_lines
 from .launch import KernelContext, Launch, host_value
 from .layout import Layout
+from .loop_lines import sizes_as_numbers
 from .naming import Names, atom, is_constant, operand
 from .notes import Note
 from .torch_program import is_scalar
 from .torch_scan import same_value
-from .triton_lines import sizes_as_numbers
 from .triton_program import EXTENT, TritonText, broadcast, tile_axes, zero_when_padded
 from .triton_program import inside as exists
 

@@ -34,7 +34,8 @@ PLACES = frozenset(
     [
         *("program", "tile", "head", "segment", "sequence", "slot", "slots", "first", "last", "length", "row", "at"),
         *("feature", "channel", "feature_valid", "channel_valid", "chunks", "chunk", "rows_here", "time", "valid"),
-        *("token", "start", "back", "t", "step", "siblings", "blocks", "scratch", "states", "h", "pair", *"THKVMD"),
+        *("token", "start", "back", "reads", "t", "step", "siblings", "blocks", "scratch", "states", "h", "pair"),
+        *"THKVMD",
     ]
 )
 """What only says where something is: the variables of the templates' frames."""
@@ -152,7 +153,7 @@ def _kind(s: ast.stmt) -> str:
     if "debug_barrier" in called:
         return "barrier"
     targets = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    if isinstance(s, ast.Assign) and (isinstance(s.value, ast.Constant) or called == {"zeros"}):
+    if isinstance(s, ast.Assign) and (isinstance(s.value, ast.Constant) or called in ({"zeros"}, {"full"})):
         return "start"
     if targets and all(_places(t) for t in targets):
         return "addressing"

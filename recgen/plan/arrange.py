@@ -52,7 +52,9 @@ def arranged(
     out: list[Statement | Part] = []
     while waiting:
         missing = made - have
-        n = min((k for k, (_, s) in enumerate(waiting) if _ready(s, waiting, missing)), key=lambda k: waiting[k][0])
+        n = min(
+            (k for k, (_, s) in enumerate(waiting) if _ready(s, waiting, missing, have)), key=lambda k: waiting[k][0]
+        )
         _, s = waiting.pop(n)
         if not isinstance(s, Part) or s.last:
             have.update(_made(s))
@@ -94,10 +96,12 @@ def _needs(s: Statement | Part) -> tuple[Node, ...]:
     return s.terms if isinstance(s, Part) else s.node.args
 
 
-def _ready(s: Statement | Part, waiting: Iterable[tuple[int, Statement | Part]], missing: set[Node]) -> bool:
+def _ready(
+    s: Statement | Part, waiting: Iterable[tuple[int, Statement | Part]], missing: set[Node], have: set[Node]
+) -> bool:
     """Whether all that a statement needs is there, the terms before it included."""
     first = next(other for _, other in waiting if _made(other) == _made(s))
-    return first is s and not (missing - set(_made(s))) & set(topological(_needs(s), missing))
+    return first is s and not (missing - set(_made(s))) & set(topological(_needs(s), missing | have))
 
 
 def _joined(found: list[Statement | Part]) -> list[Statement | Part]:

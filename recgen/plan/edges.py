@@ -1,4 +1,4 @@
-"""States at some chunks' edges only: what a chunk without one makes of the state at the start of the chunk before.
+"""One stored state for two chunks: what the later one makes of the state S' at the start of the earlier one.
 
 A kernel that walks back meets the state S at a chunk's start in sums with the state's gradient dS alone. The chunk
 before handed on S = decay ⋆ S' + Σ_t a[t] b[t], so such a sum follows from the same sum with S' and from the rows of
@@ -6,7 +6,8 @@ that chunk:
 
     Σ dS ⊙ S = decay (Σ dS ⊙ S') + Σ_t a[t] (dS b[t])
 
-This is one more product of a chunk's rows, in the place of a second state in registers.
+This is one more product of a chunk's rows, in the place of a second state in registers. The earlier chunk's own sum is
+that with S' again, once dS is the gradient at its end: the kernel takes it when it has handed dS on, and reads S' once.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ MODULE_NAMES = frozenset(
         *("o", "t", "at", "row", "rows", "rows_here", "length", "size", "sizes", "half", "level", "siblings", "valid"),
         *("program", "tile", "head", "sequence", "sequences", "first", "feature", "channel", "chunks", "slot", "back"),
         *("state", "tensors", "inputs", "outputs", "kept", "ends", "grid", "products", "gradients", "wanted", "form"),
-        *("self", "options", "generator", "values", "dtype", "device", "tiles_m", "tiles_v", "batch"),
+        *("self", "options", "generator", "values", "dtype", "device", "tiles_m", "tiles_v", "batch", "reads"),
         *("log_decay", "position", "pair", "before", "CHUNK", "BM", "BV", "TILES", "LEVELS", "DOT", "PRECISION"),
         *("last", "total", "totals", "scratch", "pointers", "count", "first_slot", "segments", "starts", "part"),
         *("CHANNELS", "after", "cuts", "heads", "maximum", "owners", "read_maximum", "read_shift", "shift", "results"),
@@ -63,7 +63,7 @@ MODULE_NAMES = frozenset(
 SUFFIXES = (
     *("_ptr", "_end", "_ends", "_start", "_starts", "_edges", "_rows", "_part", "_parts", "_forward", "_reverse"),
     *("_features", "_valid", "_projected", "_powers", "_softmax", "_states", "_after", "_alone", "_before"),
-    *("_head", "_heads", "_group", "_double", "_real", "_imag", "_size", "_tokens", "_levels"),
+    *("_head", "_heads", "_group", "_double", "_real", "_imag", "_size", "_tokens", "_levels", "_segments", "_kept"),
 )
 """What the emitted module adds to names: pointers, states at edges and ends, rows of a chunk, parts of sums and of
 feature maps, heads that are shared, values of both real features of a complex one."""

@@ -4,7 +4,7 @@
 
 writes the first order that spills nothing on the target into recgen/tiles/simple_gla.json, and drops the tiles there:
 `python -m recgen.verify.tiles` finds them again. A step moves one statement, or one term of a sum, to another place, as
-far as what it needs and what needs it allow. The same seed takes the same steps.
+far as what it needs and what needs it allow. The same seed takes the same steps; the first order is the one there.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import json
 import random
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,21 +26,34 @@ from recgen.emit.module import module_text
 from recgen.emit.triton_lines import order_of
 from recgen.loader.source import resolve
 from recgen.plan.passes import plan
-from recgen.plan.tiles import kernels_digest, with_orders
+from recgen.plan.tiles import with_orders
+from recgen.spec.source import listing
 
+from .finds import Finds
 from .tiles import Config, Search
 
 FAILED = 1 << 30  # bytes: does not compile
 
 
 class Trial:
-    """One kernel of an operator, compiled with one tile for a target and a width, in one order after the other."""
+    """One kernel of an operator, compiled with one tile for a target and a width, in one order after the other.
 
-    def __init__(self, derivation: Derivation, kernel: str, target: str, width: int, config: Config) -> None:
-        self.derivation, self.planned = derivation, plan(derivation)
+    orders: those of the operator's kernels that are known, this one's among them, which is then the first to be tried.
+    """
+
+    def __init__(
+        self,
+        derivation: Derivation,
+        orders: Mapping[str, tuple[str, ...]],
+        kernel: str,
+        target: str,
+        width: int,
+        config: Config,
+        scratch: Path,
+    ) -> None:
+        self.derivation, self.planned = derivation, with_orders(plan(derivation), orders)
         self.kernel = next(k for k in self.planned.kernels if k.name == kernel)
-        self.target, self.width, self.config = target, width, config
-        self.scratch = tempfile.TemporaryDirectory()
+        self.target, self.width, self.config, self.scratch = target, width, config, scratch
 
     def order(self, wanted: list[str]) -> list[str]:
         """The order nearest to this one in which every statement comes after what it needs."""
@@ -48,7 +61,7 @@ class Trial:
 
     def spilled(self, order: list[str]) -> int:
         """Bytes that spill, in all variants of the kernel that are launched."""
-        path = Path(self.scratch.name) / "candidate.py"
+        path = self.scratch / "candidate.py"
         name = self.kernel.name
         candidate = with_orders(self.planned, {name: tuple(order)})
         path.write_text(module_text(self.derivation, candidate), encoding="utf-8")
@@ -60,7 +73,7 @@ class Trial:
 def improved(trial: Trial, tries: int, seed: int) -> Iterator[tuple[int, int, list[str]]]:
     """Try, bytes and order, each time that fewer bytes spill than before; ends with the first that spills none."""
     chance = random.Random(seed)
-    best = trial.order([])
+    best = trial.order([*trial.kernel.order])
     least = trial.spilled(best)
     yield 0, least, best
     seen = {tuple(best)}
@@ -81,19 +94,7 @@ def improved(trial: Trial, tries: int, seed: int) -> Iterator[tuple[int, int, li
             least, best = spilled, order
 
 
-def record(name: str, trial: Trial, order: list[str], folder: Path) -> Path:
-    """Write a find into the operator's file, which loses its tiles: they are for what was emitted before."""
-    path = folder / f"{name}.json"
-    known = json.loads(path.read_text(encoding="utf-8"))
-    if kernels_digest(trial.planned) not in known["plans"]:
-        raise ValueError(f"{path} has the tiles of other kernels: find those first, with recgen.verify.tiles")
-    known["orders"] = {**known.get("orders", {}), trial.kernel.name: order}
-    known["tiles"] = {}
-    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-    return path
-
-
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", metavar="NAME", help="an operator of the catalogue")
     parser.add_argument("--kernel", required=True)
@@ -106,12 +107,25 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     rows, tile, warps, stages = map(int, given.tile.split(","))
     derivation = derive(resolve(given.name), prove=False)
-    trial = Trial(derivation, given.kernel, given.target, given.width, (rows, tile, warps, stages))
-    for n, spilled, order in improved(trial, given.tries, given.seed):
-        print(f"{n:4d}  {spilled} bytes", flush=True)
-        if n and not spilled:
-            print(record(given.name, trial, order, given.out))
+    planned = plan(derivation)
+    kernels = [k.name for k in planned.kernels]
+    if given.kernel not in kernels:
+        parser.error(f"--kernel: {given.name} has no {given.kernel!r}; it has {listing(kernels, 'and')}")
+    finds = Finds.of(given.name, planned, given.out)
+    with tempfile.TemporaryDirectory() as scratch:
+        config = (rows, tile, warps, stages)
+        trial = Trial(derivation, finds.orders, given.kernel, given.target, given.width, config, Path(scratch))
+        for found in improved(trial, given.tries, given.seed):
+            print(f"{found[0]:4d}  {found[1]} bytes", flush=True)
+    n, spilled, order = found
+    if spilled:
+        print(f"no order of {given.tries} spills nothing; try another --seed")
+        return 1
+    if n:
+        finds.add_order(given.kernel, order)
+        print(finds.path)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -69,10 +69,9 @@ class Search:
 
     def run(self) -> dict[str, list[Config]]:
         self._kernels()
-        readers = self.edges - self.writers
         others = self._order(False)
-        self._try_all(self._order(True), readers)
-        rows = self._rows(readers)  # to read states more often costs more than smaller tiles
+        self._try_all(self._order(True), self._readers)
+        rows = self._rows(self._readers)  # to read states more often costs more than smaller tiles
         self._try_all(sorted(others, key=lambda pair: pair[0] != rows), self.writers)
         self._try_all(others, set(self.found) - self.edges)
         self._same_rows()
@@ -84,7 +83,13 @@ class Search:
         rows = self._rows(self.edges)
         for kernel in self.edges:
             self.found[kernel] = [c for c in self.found[kernel] if c[0] == rows]
-        self._try_all([pair for pair in self._order(True) if pair[0] == rows], self.edges)
+        pairs = [pair for pair in self._order(True) if pair[0] == rows]
+        self._try_all(pairs, self._readers)  # which say how many chunks the writers store a state for
+        self._try_all(pairs, self.writers)
+
+    @property
+    def _readers(self) -> set[str]:
+        return self.edges - self.writers
 
     def _rows(self, kernels: set[str]) -> int:
         """The shortest chunk that a kernel needs, a whole one aside: with shorter chunks it saves nothing."""
@@ -92,13 +97,13 @@ class Search:
 
     def _order(self, reads: bool) -> list[tuple[int, int]]:
         """What moves the fewest bytes first. More than one tile reads two tensors of the width again for each; a kernel
-        that reads states reads one per chunk, and has one stored for each, or for every second one and reads keys and
-        values of the others again. Long chunks of the largest tile never fit."""
+        that reads states has one stored and reads it for each chunk, or for two and reads keys and values of one again.
+        Long chunks of the largest tile never fit."""
 
         def states(rows: int, tile: int) -> float:
             every = self.width / rows
             again = (1 + self.width / tile) / 2
-            return every + (min(every, every / 2 + again) if self.sparse else every)
+            return min(2 * every, every + again) if self.sparse else 2 * every
 
         def cost(pair: tuple[int, int]) -> float:
             rows, tile = pair
@@ -177,10 +182,11 @@ class Search:
 
         search, grid, seen = self, self.module._Grid, {}
         self.broken = set()
-        rows, tile, warps, stages = config
         launch, tiles = grid.launch, grid.tiles
 
         def forced(self: Any, name: str, axis: str) -> tuple[int, int, int, int, int]:
+            """The tiles to try; of another kernel, on which it may depend, what was found."""
+            rows, tile, warps, stages = config if name in kernels else next(iter(search.found.get(name, ())), config)
             width = self.widths[axis]
             return rows, min(tile, width), -(-width // min(tile, width)), warps, stages
 
@@ -221,28 +227,26 @@ def _load(path: Path) -> ModuleType:
 
 def search(name: str, targets: Iterable[str], widths: Iterable[int], folder: Path) -> Iterator[str]:
     """Find what is not in the operator's file yet, and write it there; a file of other kernels starts anew."""
-    import triton
-
     from recgen.algebra.derive import derive
-    from recgen.loader.modules import compile_source
+    from recgen.emit.module import module_text
     from recgen.loader.source import resolve
     from recgen.plan.passes import plan
-    from recgen.plan.tiles import kernels_digest
+    from recgen.plan.tiles import with_orders
 
-    spec, path = resolve(name), folder / f"{name}.json"
-    digest = kernels_digest(plan(derive(spec, prove=False)))
-    known = json.loads(path.read_text()) if path.exists() else {}
-    if digest not in known.get("plans", ()) or known["triton"] != triton.__version__:
-        known = {"plans": [digest], "triton": triton.__version__, "tiles": {}}
+    from .finds import Finds
+
+    derivation = derive(resolve(name), prove=False)
+    planned = plan(derivation)
+    finds = Finds.of(name, planned, folder)
     with tempfile.TemporaryDirectory() as scratch:
         module = Path(scratch) / f"{name}.py"
-        module.write_text(compile_source(spec), encoding="utf-8")
+        module.write_text(module_text(derivation, with_orders(planned, finds.orders)), encoding="utf-8")
         for target, width in ((t, w) for w in widths for t in targets):
-            found = known["tiles"].setdefault(target, {})
-            if str(width) not in found:
-                found[str(width)] = survivors(module, target, width)
-                path.write_text(json.dumps(known, indent=1) + "\n")
-            yield f"{name}, {target}, width {width}: {'fits' if found[str(width)] else 'nothing fits'}"
+            found = finds.tiles(target, width)
+            if found is None:
+                found = survivors(module, target, width)
+                finds.add_tiles(target, width, found)
+            yield f"{name}, {target}, width {width}: {'fits' if found else 'nothing fits'}"
 
 
 def main(arguments: list[str] | None = None) -> None:

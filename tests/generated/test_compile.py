@@ -86,11 +86,29 @@ def test_kernels_compile_too(name: str) -> None:
     module = emitted(name)
     forward = forward_of(module)
     compiled = torch.compile(forward, fullgraph=True, backend="aot_eager")
-    for options in ({}, {"mode": "recurrent"}) if module.STATE else ({},):
+    schedules = [{"mode": "chunk", "schedule": name} for name in module.SCHEDULES]
+    for options in (*schedules, {"mode": "recurrent"}) if module.STATE else ({},):
         values, state = small(module, T=17, B=1)
         options = {"backend": "triton", "chunk_size": 16, **options}
         expected = training_step(forward, values, state, **options)
         assert_equal(training_step(compiled, values, state, **options), expected, options)
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("schedule", ["auto", "split"])
+def test_a_graph_of_kernels_is_for_all_lengths(schedule: str) -> None:
+    """The starts of segments, which it keeps, are as many as a length of its own needs."""
+    module, graphs = emitted("gla"), Graphs()
+    forward = forward_of(module)
+    compiled = torch.compile(forward, fullgraph=True, backend=graphs)
+    options = {"backend": "triton", "chunk_size": 16, "schedule": schedule}
+    for T in (20, 33, 70):
+        values, state = small(module, T=T)
+        expected = training_step(forward, values, state, **options)
+        for n in module.INPUTS:
+            torch._dynamo.mark_dynamic(values[n], 1)
+        assert_equal(training_step(compiled, values, state, **options), expected, f"T={T}")
+    assert graphs.count == 1
 
 
 @pytest.mark.parametrize("name", ["learned_decay", "mamba2", "rwkv5", "s4d"])

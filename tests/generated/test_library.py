@@ -68,9 +68,10 @@ def test_torch_finds_nothing_wrong_with_them(name: str) -> None:
 @pytest.mark.parametrize("name", ["simple_gla", "mlstm", "hgrn", "linear_attention_global", "mamba2"])
 def test_torch_finds_nothing_wrong_with_their_kernels(name: str) -> None:
     module = emitted(name)
-    for what, arguments in calls_of(module, backend="triton", mode="chunk", chunk_size=16).items():
-        tests = ("test_schema", "test_faketensor")
-        torch.library.opcheck(module.OPS[what], arguments, test_utils=tests)
+    for schedule in module.SCHEDULES:
+        calls = calls_of(module, backend="triton", mode="chunk", chunk_size=16, schedule=schedule)
+        for what, arguments in calls.items():
+            torch.library.opcheck(module.OPS[what], arguments, test_utils=("test_schema", "test_faketensor"))
 
 
 @pytest.mark.parametrize("name", ["simple_gla", "hgrn"])

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from recgen import resources
 from recgen.algebra.derive import derive
 from recgen.loader.source import resolve
-from recgen.verify.orders import FAILED, Trial, improved, record
+from recgen.verify import orders
+from recgen.verify.orders import FAILED, Trial, improved, main
+
+CONFIG = (32, 128, 8, 2)
+KERNEL = "_chunk_backward_writes"
 
 
 class Rated(Trial):
@@ -22,9 +25,9 @@ class Rated(Trial):
 
 
 @pytest.fixture(scope="module")
-def trial() -> Trial:
-    derivation = derive(resolve("simple_gla"), prove=False)
-    return Rated(derivation, "_chunk_backward_writes", "sm_90", 128, (32, 128, 8, 2))
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    scratch = tmp_path_factory.mktemp("orders")
+    return Rated(derive(resolve("gla"), prove=False), {}, KERNEL, "sm_90", 128, CONFIG, scratch)
 
 
 def test_it_ends_with_the_first_order_that_spills_nothing(trial: Trial) -> None:
@@ -35,15 +38,30 @@ def test_it_ends_with_the_first_order_that_spills_nothing(trial: Trial) -> None:
     assert found[-1][2] == trial.order(found[-1][2]), "it is an order that the emitter keeps to"
 
 
-def test_a_find_is_filed_in_the_place_of_tiles_of_what_was_emitted_before(trial: Trial, tmp_path: Path) -> None:
-    known = json.loads((resources.tiles_dir() / "simple_gla.json").read_text())
-    (tmp_path / "simple_gla.json").write_text(json.dumps(known | {"orders": {"_chunk_forward": ["c"]}}))
-    written = json.loads(record("simple_gla", trial, ["a", "b"], tmp_path).read_text())
-    assert known["tiles"] and written["tiles"] == {}
-    assert written["orders"] == {"_chunk_forward": ["c"], "_chunk_backward_writes": ["a", "b"]}
+def test_it_begins_with_the_order_that_is_known(trial: Trial, tmp_path: Path) -> None:
+    *_, (_, _, best) = improved(trial, 2000, 0)
+    known = Rated(trial.derivation, {KERNEL: tuple(best)}, KERNEL, "sm_90", 128, CONFIG, tmp_path)
+    assert list(improved(known, 2000, 0)) == [(0, 0, best)]
 
 
-def test_an_order_is_not_filed_with_other_kernels(trial: Trial, tmp_path: Path) -> None:
-    (tmp_path / "simple_gla.json").write_text(json.dumps({"plans": ["other"], "triton": "3.7.1", "tiles": {}}))
-    with pytest.raises(ValueError, match="tiles of other kernels"):
-        record("simple_gla", trial, ["a"], tmp_path)
+def test_a_find_is_filed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(orders, "Trial", Rated)
+    assert main(["gla", "--kernel", KERNEL, "--tries", "2000", "--out", str(tmp_path)]) == 0
+    order = json.loads((tmp_path / "gla.json").read_text())["orders"][KERNEL]
+    assert order.index("d_value") <= 12
+    assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / "gla.json")
+
+
+def test_without_a_find_nothing_is_filed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(orders, "Trial", Rated)
+    assert main(["gla", "--kernel", KERNEL, "--tries", "1", "--out", str(tmp_path)]) == 1
+    assert "try another --seed" in capsys.readouterr().out and not list(tmp_path.iterdir())
+
+
+def test_a_kernel_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["retnet", "--kernel", "_chunk", "--out", str(tmp_path)])
+    assert stopped.value.code == 2
+    assert "--kernel: retnet has no '_chunk'; it has _segment_ends, _chunk_forward, " in capsys.readouterr().err
