@@ -1816,9 +1816,10 @@ def _forward(q, k, v, g, S, offsets, scale, mode, backend, schedule, size):
     return [o, *ends, *kept]
 
 
-def _forward_fake(q, _k, v, _g, S, _offsets, _scale, _mode, backend, schedule, *_):
+def _forward_fake(q, _k, v, _g, S, _offsets, _scale, mode, backend, schedule, *_):
     o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     kept = []
+    schedule = "fused" if mode == "recurrent" else schedule  # as in the backward pass
     if backend == "triton":
         kept.append(
             q.new_empty((_segments_kept(schedule, q.shape[0] * q.shape[1], S), *S.shape[1:]), dtype=torch.float32)
@@ -1851,6 +1852,7 @@ def _backward(q, k, v, g, S, offsets, kept, d_o, d_S, scale, mode, backend, sche
     with _without_autocast(q.device):
         if backend == "torch":
             return _backward_torch(q, k, v, g, S, offsets, d_o, d_S, scale, mode, size)
+        schedule = "fused" if mode == "recurrent" else schedule  # that form leaves no starts of segments
         (S_segments,) = kept
         gradients = _launch_backward(schedule, size, offsets, scale, q, k, v, g, S, S_segments, d_o, d_S)
     return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (q, k, v, g, S), strict=True)]
@@ -2258,10 +2260,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if backend == "torch" or mode == "recurrent":
-        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
-    elif schedule == "auto":
-        schedule = _default_schedule(sizes, sequences, tensors[0])
+    if schedule == "auto":
+        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:

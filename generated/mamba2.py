@@ -1981,9 +1981,10 @@ def _forward(C, B, x, dt, A_log, dt_bias, D, S, offsets, scale, mode, backend, s
     return [o, *ends, *kept]
 
 
-def _forward_fake(C, _B, x, _dt, _A_log, _dt_bias, _D, S, _offsets, _scale, _mode, backend, schedule, *_):
+def _forward_fake(C, _B, x, _dt, _A_log, _dt_bias, _D, S, _offsets, _scale, mode, backend, schedule, *_):
     o = x.new_empty(C.shape[0], C.shape[1], S.shape[1], x.shape[-1])
     kept = []
+    schedule = "fused" if mode == "recurrent" else schedule  # as in the backward pass
     if backend == "triton":
         kept.append(
             C.new_empty((_segments_kept(schedule, C.shape[0] * C.shape[1], S), *S.shape[1:]), dtype=torch.float32)
@@ -2024,6 +2025,7 @@ def _backward(C, B, x, dt, A_log, dt_bias, D, S, offsets, kept, d_o, d_S, scale,
     with _without_autocast(C.device):
         if backend == "torch":
             return _backward_torch(C, B, x, dt, A_log, dt_bias, D, S, offsets, d_o, d_S, scale, mode, size)
+        schedule = "fused" if mode == "recurrent" else schedule  # that form leaves no starts of segments
         (S_segments,) = kept
         gradients = _launch_backward(
             schedule, size, offsets, scale, C, B, x, dt, A_log, dt_bias, D, S, S_segments, d_o, d_S
@@ -2462,10 +2464,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if backend == "torch" or mode == "recurrent":
-        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
-    elif schedule == "auto":
-        schedule = _default_schedule(sizes, sequences, tensors[0])
+    if schedule == "auto":
+        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:

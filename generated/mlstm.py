@@ -2304,9 +2304,10 @@ def _forward(q, k, v, i, f, S, z, shift, maximum, offsets, scale, mode, backend,
     return [o, *ends, *(x for x in kept if x is not o)]
 
 
-def _forward_fake(q, _k, v, _i, _f, S, z, _shift, _maximum, _offsets, _scale, _mode, backend, schedule, *_):
+def _forward_fake(q, _k, v, _i, _f, S, z, _shift, _maximum, _offsets, _scale, mode, backend, schedule, *_):
     o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     kept = []
+    schedule = "fused" if mode == "recurrent" else schedule  # as in the backward pass
     if backend == "triton":
         kept.append(q.new_empty((q.shape[0], q.shape[1], S.shape[1]), dtype=torch.float32))
         kept.append(
@@ -2361,6 +2362,7 @@ def _backward(
     with _without_autocast(q.device):
         if backend == "torch":
             return _backward_torch(q, k, v, i, f, S, z, shift, maximum, offsets, d_o, d_S, d_z, scale, mode, size)
+        schedule = "fused" if mode == "recurrent" else schedule  # that form leaves no starts of segments
         n, S_segments, z_segments = kept
         gradients = _launch_backward(
             schedule,
@@ -2810,10 +2812,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if backend == "torch" or mode == "recurrent":
-        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
-    elif schedule == "auto":
-        schedule = _default_schedule(sizes, sequences, tensors[0])
+    if schedule == "auto":
+        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
     *state, m = state
     weighed = (x.contiguous().to(dtype) for x in (_repeated(tensors[3], sizes["H"]), _repeated(tensors[4], sizes["H"])))
     line = sizes["T"] * torch.arange(sequences + 1) if offsets is None else offsets

@@ -1471,9 +1471,10 @@ def _forward(q, k, v, omega, S, z, offsets, scale, mode, backend, schedule, size
     return [o, *ends, *(x for x in kept if x is not o)]
 
 
-def _forward_fake(q, _k, v, _omega, S, z, _offsets, _scale, _mode, backend, schedule, *_):
+def _forward_fake(q, _k, v, _omega, S, z, _offsets, _scale, mode, backend, schedule, *_):
     o = v.new_empty(q.shape[0], q.shape[1], S.shape[1], v.shape[-1])
     kept = []
+    schedule = "fused" if mode == "recurrent" else schedule  # as in the backward pass
     if backend == "triton":
         kept.append(q.new_empty((q.shape[0], q.shape[1], S.shape[1]), dtype=torch.float32))
         kept.append(
@@ -1512,6 +1513,7 @@ def _backward(q, k, v, omega, S, z, offsets, o, kept, d_o, d_S, d_z, scale, mode
     with _without_autocast(q.device):
         if backend == "torch":
             return _backward_torch(q, k, v, omega, S, z, offsets, d_o, d_S, d_z, scale, mode, size)
+        schedule = "fused" if mode == "recurrent" else schedule  # that form leaves no starts of segments
         n, S_segments, z_segments = kept
         gradients = _launch_backward(
             schedule, size, offsets, scale, q, k, v, omega, S, z, o, n, S_segments, z_segments, d_o, d_S, d_z
@@ -1927,10 +1929,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
     tensors = _per_head(tensors, sizes["H"])
-    if backend == "torch" or mode == "recurrent":
-        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
-    elif schedule == "auto":
-        schedule = _default_schedule(sizes, sequences, tensors[0])
+    if schedule == "auto":
+        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:

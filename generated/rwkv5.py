@@ -1886,9 +1886,10 @@ def _forward(r, k, v, w, u, S, offsets, scale, mode, backend, schedule, size):
     return [o, *ends, *kept]
 
 
-def _forward_fake(r, _k, v, _w, _u, S, _offsets, _scale, _mode, backend, schedule, *_):
+def _forward_fake(r, _k, v, _w, _u, S, _offsets, _scale, mode, backend, schedule, *_):
     o = v.new_empty(r.shape[0], r.shape[1], S.shape[1], v.shape[-1])
     kept = []
+    schedule = "fused" if mode == "recurrent" else schedule  # as in the backward pass
     if backend == "triton":
         kept.append(
             r.new_empty((_segments_kept(schedule, r.shape[0] * r.shape[1], S), *S.shape[1:]), dtype=torch.float32)
@@ -1924,6 +1925,7 @@ def _backward(r, k, v, w, u, S, offsets, kept, d_o, d_S, scale, mode, backend, s
     with _without_autocast(r.device):
         if backend == "torch":
             return _backward_torch(r, k, v, w, u, S, offsets, d_o, d_S, scale, mode, size)
+        schedule = "fused" if mode == "recurrent" else schedule  # that form leaves no starts of segments
         (S_segments,) = kept
         gradients = _launch_backward(schedule, size, offsets, scale, r, k, v, w, u, S, S_segments, d_o, d_S)
     return [_per_group(d, x).to(x.dtype).contiguous() for d, x in zip(gradients, (r, k, v, w, u, S), strict=True)]
@@ -2340,10 +2342,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if backend == "torch" or mode == "recurrent":
-        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
-    elif schedule == "auto":
-        schedule = _default_schedule(sizes, sequences, tensors[0])
+    if schedule == "auto":
+        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
     if mode == "naive":
         o, *state = _naive_documents(*tensors, *state, offsets, scale)
     else:

@@ -2068,10 +2068,11 @@ def _forward(x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, sca
 
 
 def _forward_fake(
-    x, _log_dt, _D, _A_re_log, _A_im, _C_re, _C_im, S, _position, _offsets, _scale, _mode, backend, schedule, *_
+    x, _log_dt, _D, _A_re_log, _A_im, _C_re, _C_im, S, _position, _offsets, _scale, mode, backend, schedule, *_
 ):
     o = x.new_empty(x.shape[0], x.shape[1], x.shape[-2], x.shape[-1])
     kept = []
+    schedule = "fused" if mode == "recurrent" else schedule  # as in the backward pass
     if backend == "triton":
         kept.append(
             x.new_empty((_segments_kept(schedule, x.shape[0] * x.shape[1], S), *S.shape[1:]), dtype=torch.float32)
@@ -2126,6 +2127,7 @@ def _backward(
             return _backward_torch(
                 x, log_dt, D, A_re_log, A_im, C_re, C_im, S, position, offsets, d_o, d_S, scale, mode, size
             )
+        schedule = "fused" if mode == "recurrent" else schedule  # that form leaves no starts of segments
         (S_segments,) = kept
         gradients = _launch_backward(
             schedule, size, offsets, scale, position, x, log_dt, D, A_re_log, A_im, C_re, C_im, S, S_segments, d_o, d_S
@@ -2569,10 +2571,8 @@ def _run(tensors, scale, initial_state, output_final_state, cu_seqlens, mask, mo
         state = _empty_state(sizes, sequences, tensors[0], dtype)
     else:
         state = _check_state("initial_state", initial_state, sizes, sequences, tensors[0], dtype)
-    if backend == "torch" or mode == "recurrent":
-        schedule = SCHEDULES[0]  # these walk a sequence from its start to its end
-    elif schedule == "auto":
-        schedule = _default_schedule(sizes, sequences, tensors[0])
+    if schedule == "auto":
+        schedule = SCHEDULES[0] if backend == "torch" else _default_schedule(sizes, sequences, tensors[0])
     *state, before = state
     position = _positions(before.detach(), sizes["T"], offsets)
     if mode == "naive":

@@ -89,7 +89,7 @@ def _shifted(writer: EdgeSums) -> list[str]:
     """The lines of a loop as those of the chunk before: what is of its rows has another name."""
     rows = (n for n in writer.nodes if n in writer.names and n.level != "head" and n not in writer.kernel.starts)
     own = {*(writer.names[n] for n in rows), "valid", "token", "start", "rows_here"}
-    names = re.compile(rf"\b({'|'.join(sorted(own))})\b")
+    names = re.compile(rf"(?<![.\w])({'|'.join(sorted(own))})\b(?!=)")  # no attribute, and no keyword of a call
     lines = [names.sub(r"\1_before", line) for line in writer.out.inside]
     text = "\n".join(lines)
     where = {

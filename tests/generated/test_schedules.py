@@ -45,7 +45,7 @@ def matches(name: str, form: Form, values: Values, state: Values, note: object =
     )
 
 
-@over(STRUCTURES, SCHEDULES)
+@over(STRUCTURES, (*SCHEDULES, Form("recurrent", "triton", "split")))
 def test_documents_of_any_length(name: str, form: Form) -> None:
     matches(name, form, *packed(name))
 
