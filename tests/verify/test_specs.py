@@ -326,7 +326,7 @@ def _found(kept: str, number: int) -> SpecDict:
 @pytest.mark.parametrize("kept", ["decay", "readout", "normalizer", "feature_map"])
 def test_specs_over_all_positions_are_drawn(kept: str) -> None:
     """Most of them without what makes no sense there, and some with a decay."""
-    found = next(filter(None, (_found(kept, number) for number in range(4))))
+    found = next(filter(None, (_found(kept, number) for number in range(12))))
     assert found["causal"] == "false"
     assert kept != "readout" or set(found["readout"]) <= {"skip", "gate"}
 
