@@ -1253,6 +1253,7 @@ TILES = {
             "_chunk_backward_key": ((32, 64, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
         },
+        256: {},
     },
     "sm_80": {
         64: {

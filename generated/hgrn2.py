@@ -1315,7 +1315,17 @@ TILES = {
             "_chunk_backward_key": ((16, 64, 8, 2),),
             "_chunk_backward_value": ((16, 128, 8, 2),),
         }
-    }
+    },
+    "sm_100": {
+        128: {
+            "_chunk_forward": ((16, 128, 8, 2),),
+            "_chunk_backward_query": ((16, 64, 8, 2),),
+            "_segment_ends": ((32, 128, 8, 2),),
+            "_segment_ends_backward": ((32, 128, 8, 2),),
+            "_chunk_backward_key": ((16, 64, 8, 1),),
+            "_chunk_backward_value": ((16, 128, 8, 2),),
+        }
+    },
 }
 
 

@@ -1035,6 +1035,14 @@ TILES = {
             "_chunk_backward_key": ((32, 128, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
         },
+        256: {
+            "_chunk_forward": ((16, 64, 8, 2),),
+            "_chunk_backward_query": ((16, 64, 8, 2),),
+            "_segment_ends": ((32, 64, 8, 2),),
+            "_segment_ends_backward": ((32, 64, 8, 1),),
+            "_chunk_backward_key": ((16, 64, 8, 2),),
+            "_chunk_backward_value": ((16, 32, 8, 2),),
+        },
     },
     "sm_90": {
         64: {

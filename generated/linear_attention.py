@@ -940,8 +940,8 @@ TILES = {
     "sm_100": {
         64: {
             "_chunk_forward": ((64, 64, 8, 2),),
-            "_chunk_backward_query": ((64, 64, 8, 2),),
-            "_chunk_backward_writes": ((64, 64, 8, 1),),
+            "_chunk_backward_query": ((64, 64, 8, 1),),
+            "_chunk_backward_writes": ((64, 64, 8, 2),),
             "_segment_ends": ((64, 64, 8, 2),),
             "_segment_ends_backward": ((64, 64, 8, 2),),
             "_chunk_backward_key": ((64, 64, 8, 2),),
@@ -955,6 +955,14 @@ TILES = {
             "_segment_ends_backward": ((32, 128, 8, 2),),
             "_chunk_backward_key": ((32, 128, 8, 1),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
+        },
+        256: {
+            "_chunk_forward": ((16, 64, 8, 2),),
+            "_chunk_backward_query": ((16, 64, 8, 2),),
+            "_segment_ends": ((32, 64, 8, 2),),
+            "_segment_ends_backward": ((32, 64, 8, 2),),
+            "_chunk_backward_key": ((16, 64, 8, 1),),
+            "_chunk_backward_value": ((16, 64, 8, 2),),
         },
     },
     "sm_90": {

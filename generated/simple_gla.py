@@ -1226,6 +1226,14 @@ TILES = {
             "_chunk_backward_key": ((32, 128, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
         },
+        256: {
+            "_chunk_forward": ((16, 64, 8, 2),),
+            "_chunk_backward_query": ((32, 16, 8, 2),),
+            "_segment_ends": ((32, 64, 8, 2),),
+            "_segment_ends_backward": ((32, 64, 8, 2),),
+            "_chunk_backward_key": ((32, 32, 8, 2),),
+            "_chunk_backward_value": ((16, 64, 8, 2),),
+        },
     },
     "sm_100": {
         64: {
@@ -1244,8 +1252,24 @@ TILES = {
             "_chunk_backward_key": ((32, 64, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 2),),
         },
+        256: {
+            "_chunk_forward": ((16, 64, 8, 2),),
+            "_chunk_backward_query": ((16, 16, 8, 2),),
+            "_segment_ends": ((32, 64, 8, 1),),
+            "_segment_ends_backward": ((32, 64, 8, 2),),
+            "_chunk_backward_key": ((16, 32, 8, 2),),
+            "_chunk_backward_value": ((16, 64, 8, 1),),
+        },
     },
     "sm_80": {
+        64: {
+            "_chunk_forward": ((32, 64, 8, 2),),
+            "_chunk_backward_query": ((64, 64, 8, 1),),
+            "_segment_ends": ((64, 64, 8, 2),),
+            "_segment_ends_backward": ((64, 64, 8, 2),),
+            "_chunk_backward_key": ((64, 32, 8, 2),),
+            "_chunk_backward_value": ((64, 64, 8, 2),),
+        },
         128: {
             "_chunk_forward": ((16, 64, 8, 2),),
             "_chunk_backward_query": ((32, 64, 8, 2),),
@@ -1253,7 +1277,7 @@ TILES = {
             "_segment_ends_backward": ((32, 128, 8, 2),),
             "_chunk_backward_key": ((32, 64, 8, 2),),
             "_chunk_backward_value": ((32, 128, 8, 1),),
-        }
+        },
     },
 }
 
