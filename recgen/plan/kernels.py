@@ -37,7 +37,7 @@ class Kernel:
     """One launch.
 
     `edges` are carried values of the other direction, read per chunk from where `stores_edges` left them. Where these
-    are `sparse`, some chunks have none, and `catch_up` says how sums over the one before follow. `totals` are sums over
+    are `sparse`, two chunks may share one, and `catch_up` says how the later one's sums follow. `totals` are sums over
     the sequence, which it reads, and `sums` are carried values of which it stores what its segment adds. One
     that runs `alone` starts its carried values from nothing, and stores where they end and the sum of their log-decay.
     One that is `whole` is launched only where one tile has the whole state. `order` names its variables in the order of

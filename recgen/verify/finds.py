@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
+import io
 import json
+import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +14,19 @@ from typing import Any
 
 from recgen.plan.kernels import Plan
 from recgen.plan.tiles import kernels_digest
+
+BLANK = (tokenize.COMMENT, tokenize.NL)
+
+
+def code_of(module: str) -> str:
+    """The sha256 of the kernels in a module's text and of the functions that they call, without comments."""
+    digest = hashlib.sha256()
+    for f in ast.parse(module).body:
+        if isinstance(f, ast.FunctionDef) and {ast.unparse(d) for d in f.decorator_list} & {"_kernel", "_helper"}:
+            text = ast.get_source_segment(module, f) or ""
+            tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+            digest.update(" ".join(t.string for t in tokens if t.type not in BLANK).encode())
+    return digest.hexdigest()
 
 
 @dataclass
@@ -31,6 +48,11 @@ class Finds:
             orders = {"orders": known["orders"]} if known.get("orders") else {}
             known = {"plans": [digest], "triton": triton.__version__, "tiles": {}} | orders
         return cls(path, known)
+
+    def only_for(self, code: str) -> None:
+        """Forget tiles of other code of the kernels: the emitter may have changed where the plan has not."""
+        if self.content.get("code") != code:
+            self.content |= {"code": code, "tiles": {}}
 
     @property
     def orders(self) -> Mapping[str, tuple[str, ...]]:

@@ -233,14 +233,16 @@ def search(name: str, targets: Iterable[str], widths: Iterable[int], folder: Pat
     from recgen.plan.passes import plan
     from recgen.plan.tiles import with_orders
 
-    from .finds import Finds
+    from .finds import Finds, code_of
 
     derivation = derive(resolve(name), prove=False)
     planned = plan(derivation)
     finds = Finds.of(name, planned, folder)
+    text = module_text(derivation, with_orders(planned, finds.orders))
+    finds.only_for(code_of(text))
     with tempfile.TemporaryDirectory() as scratch:
         module = Path(scratch) / f"{name}.py"
-        module.write_text(module_text(derivation, with_orders(planned, finds.orders)), encoding="utf-8")
+        module.write_text(text, encoding="utf-8")
         for target, width in ((t, w) for w in widths for t in targets):
             found = finds.tiles(target, width)
             if found is None:

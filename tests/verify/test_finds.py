@@ -10,9 +10,10 @@ import triton
 
 from recgen import resources
 from recgen.plan.tiles import kernels_digest, known_tiles
-from recgen.verify.finds import Finds
+from recgen.verify.finds import Finds, code_of
 from tests.plan.conftest import plan_of
 
+GENERATED = Path(__file__).parents[2] / "generated"
 TILES = {"sm_90": {"128": {"_chunk_forward": [[32, 128, 8, 2]]}}}
 
 
@@ -51,6 +52,22 @@ def test_a_new_order_takes_the_tiles_away(tmp_path: Path) -> None:
     assert kept["orders"] == {"_chunk_forward": ["o"], "_segment_ends": ["a", "b"]}
 
 
+def test_tiles_of_other_code_are_forgotten(tmp_path: Path) -> None:
+    finds = written(tmp_path, code="of then")
+    finds.only_for("of then")
+    assert finds.tiles("sm_90", 128)
+    finds.only_for("of now")
+    assert finds.tiles("sm_90", 128) is None and finds.orders
+
+
+def test_the_code_of_kernels_is_what_is_compiled() -> None:
+    module = (GENERATED / "retnet.py").read_text(encoding="utf-8")
+    kernel, _, rest = module.partition("    chunks = tl.cdiv(length, CHUNK)\n")
+    assert code_of(f"{kernel}    # a comment\n    chunks = tl.cdiv(length, CHUNK)\n{rest}") == code_of(module)
+    assert code_of(f"{kernel}    chunks = tl.cdiv(length + 1, CHUNK)\n{rest}") != code_of(module)
+    assert code_of(module.replace("SEGMENT = 256", "SEGMENT = 512")) == code_of(module)
+
+
 def test_nothing_is_known_of_a_new_operator(tmp_path: Path) -> None:
     finds = Finds.of("retnet", plan_of("retnet"), tmp_path)
     assert finds.tiles("sm_90", 128) is None and not finds.orders
@@ -61,6 +78,8 @@ def test_what_is_shipped_is_of_kernels_and_variables_that_there_are(path: Path) 
     plan = plan_of(path.stem)
     known = known_tiles(plan)
     assert known is not None, "the tiles are of kernels that are no longer emitted"
+    module = (GENERATED / f"{path.stem}.py").read_text(encoding="utf-8")
+    assert json.loads(path.read_text())["code"] == code_of(module), "search again: the kernels' code has changed"
     names = {k.name for k in plan.kernels}
     assert set(known.orders) <= names
     for widths in known.found.values():
