@@ -881,7 +881,7 @@ def _forward(q, k, v, offsets, scale, mode, backend, size):
     return [o, *(x for x in kept if x is not o)]
 
 
-def _forward_fake(q, k, v, offsets, _scale, mode, backend, *_):
+def _forward_fake(q, k, v, offsets, _scale, _mode, backend, *_):
     o = v.new_empty(q.shape[0], q.shape[1], max(x.shape[2] for x in (q, k, v)), v.shape[-1])
     kept = []
     if backend == "triton":

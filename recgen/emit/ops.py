@@ -50,7 +50,8 @@ def ops_context(
         tokens = " * ".join(_size(letter, spec, rec) for letter in "BT")
         hidden_shapes.append(f"(_segments_kept(schedule, {tokens}, {state}), *{state}.shape[1:])")
     types = {"offsets": "Tensor?", "kept": "Tensor[]", **config}
-    faked = [value, output, *states, *hidden_shapes, *(["backend", "mode"] if hidden else [])]
+    faked = [value, output, *states, *hidden_shapes, *(["backend"] if hidden else [])]
+    faked += ["mode"] if starts.keys() & set(hidden) else []
     return {
         "op_tensors": forward[:-1],
         "op_given": given,
