@@ -6,15 +6,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from recgen.python import ProcessFailed, command, read_answer, search_path
+from recgen.python import ProcessFailed, read_answer, search_path, spawned
 
 _ALONE = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 
@@ -33,15 +31,7 @@ class Worker:
         kept = {name: text for name, text in os.environ.items() if name != "TRITON_INTERPRET"}
         settled = {**kept, **_ALONE, "PYTHONPATH": search_path(first), **(env or {})}
         self._module = module
-        self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115, closed when the block is left
-        self._process = subprocess.Popen(
-            command(module),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            env=settled | ({"TRITON_INTERPRET": "1"} if interpret else {}),
-        )
+        self._process, self._errors = spawned(module, settled | ({"TRITON_INTERPRET": "1"} if interpret else {}))
 
     def ask(self, task: Mapping[str, Any]) -> Any:
         """The answer to one task. ProcessFailed with the process's own words when it dies."""

@@ -36,13 +36,13 @@ class EdgeSums(LoopLines):
 
         Without a state to read the sum is known already: it was found one chunk later.
         """
-        for step in (c for c in self.kernel.catch_up if c.start is node):
+        for step in self._steps(node):
             name, before, out = self.names[node], self._of_chunk_before(step), self.out
-            assert step.decay is not None
+            decay, _ = step.hand_over
             out.helpers |= before.out.helpers | before.text.helpers
             out.pointers += [p for p in before.out.pointers if p not in out.pointers]
             out.grouped += [n for n in before.out.grouped if n not in out.grouped]
-            for variable, like, first in ((f"{name}_before", node, 0.0), (f"{name}_kept", step.decay, 1.0)):
+            for variable, like, first in ((f"{name}_before", node, 0.0), (f"{name}_kept", decay, 1.0)):
                 axes = ", ".join(EXTENT[a] for a in tile_axes(like))
                 out.before.append(f"{variable} = tl.full([{axes}], {first}, tl.float32)")
             out.inside += [
@@ -55,7 +55,7 @@ class EdgeSums(LoopLines):
 
     def catch_up(self, node: Node) -> None:
         """The sum over the state at the start of the chunk before becomes that over the state of this chunk."""
-        for step in (c for c in self.kernel.catch_up if c.start is node):
+        for step in self._steps(node):
             name = self.names[node]
             self.out.inside.append("if EVERY == 2:")
             self.out.inside.append(self.note.mark(f"    {name} = {name} * {name}_kept + {name}_rows", step))
@@ -70,6 +70,9 @@ class EdgeSums(LoopLines):
                 self.out.inside.append("if EVERY == 2:  # of the chunk before, at whose start the state is")
                 self.assign(total, "    ", f"{self.names[total]}_before")
 
+    def _steps(self, node: Node) -> list[Carry]:
+        return [c for c in self.kernel.catch_up if c.start is node]
+
     def _of_chunk_before(self, step: Carry) -> EdgeSums:
         """What writes the lines that find, of a chunk's rows, what they add to a sum, and what they keep of it."""
         given = tuple(replace(c, decay=None, write=c.start) for c in self.kernel.carries)
@@ -77,11 +80,10 @@ class EdgeSums(LoopLines):
         writer, name = type(self)(alone, Unsaid(self.note), self.grouped), self.names[step.start]
         writer.statements()
         writer.load_for(step.hand_over)
-        decay, rows = map(writer.text.use, step.hand_over)
-        assert step.decay is not None
-        kept = f"{name}_kept = {step.decay.name} of the chunk before"
-        for line, origin in ((f"{name}_rows = {rows}", step), (f"{name}_kept = {decay}", kept)):
-            writer.out.inside.append(writer.note.mark(line, origin))
+        decay, rows = step.hand_over
+        kept = f"{name}_kept = {decay.name} of the chunk before"
+        writer.out.inside.append(writer.note.mark(f"{name}_rows = {writer.text.use(rows)}", step))
+        writer.out.inside.append(writer.note.mark(f"{name}_kept = {writer.text.use(decay)}", kept))
         return writer
 
 

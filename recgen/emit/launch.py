@@ -71,7 +71,6 @@ class KernelContext:
     counts: bool = False
     addressed: bool = True
     sparse: bool = False
-    reads: bool = False
 
 
 def kernel_contexts(
@@ -133,7 +132,6 @@ def _context(text: KernelText) -> KernelContext:
         totals=bool(k.totals),
         counts=text.counts,
         sparse=k.sparse,
-        reads=k.sparse and bool(k.edges),
         addressed=any(re.search(r"\bstart\b", line) for line in text.inside),
     )
 

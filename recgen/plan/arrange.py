@@ -48,16 +48,14 @@ def arranged(
     is written into its use. known: what stands before the loop.
     """
     waiting = list(_ranked(statements, order, name))
-    have, made = set(known), {n for _, s in waiting for n in _made(s)}
+    made = {n for _, s in waiting for n in _made(s)}
+    missing, named = made - set(known), made | set(known)
     out: list[Statement | Part] = []
     while waiting:
-        missing = made - have
-        n = min(
-            (k for k, (_, s) in enumerate(waiting) if _ready(s, waiting, missing, have)), key=lambda k: waiting[k][0]
-        )
-        _, s = waiting.pop(n)
+        ready = (k for k, (_, s) in enumerate(waiting) if _ready(s, waiting, missing, named))
+        _, s = waiting.pop(min(ready, key=lambda k: waiting[k][0]))
         if not isinstance(s, Part) or s.last:
-            have.update(_made(s))
+            missing.difference_update(_made(s))
         out.append(s)
     return _joined(out)
 
@@ -97,11 +95,11 @@ def _needs(s: Statement | Part) -> tuple[Node, ...]:
 
 
 def _ready(
-    s: Statement | Part, waiting: Iterable[tuple[int, Statement | Part]], missing: set[Node], have: set[Node]
+    s: Statement | Part, waiting: Iterable[tuple[int, Statement | Part]], missing: set[Node], named: set[Node]
 ) -> bool:
-    """Whether all that a statement needs is there, the terms before it included."""
+    """Whether all that a statement needs is there, the terms before it included. named: all that has a variable."""
     first = next(other for _, other in waiting if _made(other) == _made(s))
-    return first is s and not (missing - set(_made(s))) & set(topological(_needs(s), missing | have))
+    return first is s and not (missing - set(_made(s))) & set(topological(_needs(s), named))
 
 
 def _joined(found: list[Statement | Part]) -> list[Statement | Part]:

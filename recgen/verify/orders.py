@@ -15,7 +15,7 @@ import io
 import random
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from recgen.emit.groups import grouped_inputs
 from recgen.emit.module import module_text
 from recgen.emit.triton_lines import order_of
 from recgen.loader.source import resolve
+from recgen.plan.kernels import Plan
 from recgen.plan.passes import plan
 from recgen.plan.tiles import with_orders
 from recgen.spec.source import listing
@@ -38,21 +39,21 @@ FAILED = 1 << 30  # bytes: does not compile
 class Trial:
     """One kernel of an operator, compiled with one tile for a target and a width, in one order after the other.
 
-    orders: those of the operator's kernels that are known, this one's among them, which is then the first to be tried.
+    planned: the operator's plan, with the orders that are known; the kernel's own is the first to be tried.
     """
 
     def __init__(
         self,
         derivation: Derivation,
-        orders: Mapping[str, tuple[str, ...]],
+        planned: Plan,
         kernel: str,
         target: str,
         width: int,
         config: Config,
         scratch: Path,
     ) -> None:
-        self.derivation, self.planned = derivation, with_orders(plan(derivation), orders)
-        self.kernel = next(k for k in self.planned.kernels if k.name == kernel)
+        self.derivation, self.planned = derivation, planned
+        self.kernel = next(k for k in planned.kernels if k.name == kernel)
         self.target, self.width, self.config, self.scratch = target, width, config, scratch
 
     def order(self, wanted: list[str]) -> list[str]:
@@ -112,9 +113,10 @@ def main(arguments: list[str] | None = None) -> int:
     if given.kernel not in kernels:
         parser.error(f"--kernel: {given.name} has no {given.kernel!r}; it has {listing(kernels, 'and')}")
     finds = Finds.of(given.name, planned, given.out)
+    planned = with_orders(planned, finds.orders)
     with tempfile.TemporaryDirectory() as scratch:
         config = (rows, tile, warps, stages)
-        trial = Trial(derivation, finds.orders, given.kernel, given.target, given.width, config, Path(scratch))
+        trial = Trial(derivation, planned, given.kernel, given.target, given.width, config, Path(scratch))
         for found in improved(trial, given.tries, given.seed):
             print(f"{found[0]:4d}  {found[1]} bytes", flush=True)
     n, spilled, order = found

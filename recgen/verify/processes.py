@@ -5,34 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from recgen.python import ProcessFailed, command, read_answer, search_path
+from recgen.python import ProcessFailed, read_answer, search_path, spawned
 
 _SETTLED = {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 SHOWN = 40  # lines of what a process that failed has said
 
 
 class Process:
-    """`python -m module` at work on a task, where Triton interprets its kernels.
-
-    What it says on standard error goes to a file, so that it never waits for a reader of that.
-    """
+    """`python -m module` at work on a task, where Triton interprets its kernels."""
 
     def __init__(self, module: str, task: dict[str, Any]) -> None:
         self._module = module
-        self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115, closed by `close`
-        self._process = subprocess.Popen(
-            command(module),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            env={**os.environ, **_SETTLED, "PYTHONPATH": search_path()},
-        )
+        self._process, self._errors = spawned(module, {**os.environ, **_SETTLED, "PYTHONPATH": search_path()})
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it died at once: `answers` says why
             self._process.stdin.write(json.dumps(task) + "\n")

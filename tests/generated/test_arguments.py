@@ -9,19 +9,12 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-from tests.generated.catalogue import REPRESENTATIVES, axes, emitted
+from tests.generated.catalogue import FORMS, NAIVE, REPRESENTATIVES, axes, emitted
 from tests.generated.inputs import Values, draw, draw_state
 
 MODES = [
-    pytest.param(mode, backend, id=f"{mode}-{backend}", marks=[pytest.mark.interpreter] * (backend == "triton"))
-    for mode, backend in (
-        ("naive", "torch"),
-        ("parallel", "torch"),
-        ("chunk", "torch"),
-        ("recurrent", "torch"),
-        ("chunk", "triton"),
-        ("recurrent", "triton"),
-    )
+    pytest.param(form.name, form.backend, id=str(form), marks=[pytest.mark.interpreter] * form.interpreted)
+    for form in (NAIVE, *FORMS)
 ]
 
 

@@ -7,25 +7,17 @@ import math
 import pytest
 import torch
 
-from tests.generated.catalogue import emitted
-
-FORMS = [
-    ("naive", "torch"),
-    ("parallel", "torch"),
-    ("chunk", "torch"),
-    ("recurrent", "torch"),
-    ("chunk", "triton"),
-    ("recurrent", "triton"),
-]
+from tests.generated.catalogue import FORMS, NAIVE, Form, emitted
 
 
 @pytest.mark.parametrize("gate", [-0.1, -0.49, -0.51, -5.0, -14.0, -20.0, -40.0])
-@pytest.mark.parametrize(("form", "backend"), FORMS)
-def test_one_token_of_a_scalar_gate(form: str, backend: str, gate: float) -> None:
+@pytest.mark.parametrize("form", (NAIVE, *FORMS), ids=str)
+def test_one_token_of_a_scalar_gate(form: Form, gate: float) -> None:
     module = emitted("simple_gla")
     one, zero = torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 1, 1)
     g = torch.tensor(gate).expand(1, 1, 1)
-    o, end = getattr(module, form)(one, zero, zero, g, initial_state=(one,), output_final_state=True, backend=backend)
+    function, options = getattr(module, form.name), {"backend": form.backend, "output_final_state": True}
+    o, end = function(one, zero, zero, g, initial_state=(one,), **options)
     decay = math.exp(-math.log1p(math.exp(-gate)))
     assert o.item() == pytest.approx(decay, rel=1e-6)
     assert end.S.item() == pytest.approx(decay, rel=1e-6)

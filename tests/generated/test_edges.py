@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import pytest
 
 import recgen
@@ -10,6 +12,11 @@ from tests.generated.inputs import draw, draw_state, weak
 from tests.generated.support import assert_matches, relative_error, run, truth
 
 SPARSE = [name for name in OPERATORS if hasattr(getattr(emitted(name), "_Grid", None), "stretch")]
+
+
+def share(monkeypatch: pytest.MonkeyPatch, module: ModuleType, chunks: int) -> None:
+    """Store one state for so many chunks, at any width."""
+    monkeypatch.setattr(module._Grid, "stretch", lambda grid, kernel, axis, *_: chunks * grid.tiles(kernel, axis)[0])
 
 
 def test_gated_operators_store_few_states() -> None:
@@ -26,7 +33,7 @@ def test_chunks_that_share_a_state_have_the_right_gradients(
     """Five chunks in one segment, or three and two, and a state of long ago that still counts."""
     module = emitted(name)
     monkeypatch.setattr(module, "SEGMENT", 48)
-    monkeypatch.setattr(module._Grid, "stretch", lambda grid, kernel, axis, *_: chunks * grid.tiles(kernel, axis)[0])
+    share(monkeypatch, module, chunks)
     values = weak(module, T=70, H=1, K=18, V=20)
     state = draw_state(module, values)
     assert_matches(run(module, form, values, state, chunk_size=16), truth(module, values, state))
@@ -36,7 +43,7 @@ def test_chunks_that_share_a_state_have_the_right_gradients(
 @pytest.mark.parametrize("name", ["simple_gla", "gla"])
 def test_the_decays_gradient_with_gate_logits_100_times_normal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = emitted(name)
-    monkeypatch.setattr(module._Grid, "stretch", lambda grid, kernel, axis, *_: 2 * grid.tiles(kernel, axis)[0])
+    share(monkeypatch, module, 2)
     values = draw(module, T=70, H=1, K=18, V=20)
     values["g"] *= 100
     state = draw_state(module, values)
@@ -59,7 +66,7 @@ WORDS = {
 def test_inputs_may_be_called_like_what_kernels_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of the chunk before have other names, and nothing else has."""
     module = recgen.load(WORDS)
-    monkeypatch.setattr(module._Grid, "stretch", lambda grid, kernel, axis, *_: 2 * grid.tiles(kernel, axis)[0])
+    share(monkeypatch, module, 2)
     values = module.sample_inputs(B=1, T=40, H=1)
     state = draw_state(module, values)
     assert_matches(run(module, CHUNK_TRITON, values, state, chunk_size=16), truth(module, values, state))

@@ -9,6 +9,8 @@ import pytest
 
 from recgen.algebra.derive import derive
 from recgen.loader.source import resolve
+from recgen.plan.passes import plan
+from recgen.plan.tiles import with_orders
 from recgen.verify import orders
 from recgen.verify.orders import FAILED, Trial, improved, main
 
@@ -26,8 +28,8 @@ class Rated(Trial):
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    scratch = tmp_path_factory.mktemp("orders")
-    return Rated(derive(resolve("gla"), prove=False), {}, KERNEL, "sm_90", 128, CONFIG, scratch)
+    derivation = derive(resolve("gla"), prove=False)
+    return Rated(derivation, plan(derivation), KERNEL, "sm_90", 128, CONFIG, tmp_path_factory.mktemp("orders"))
 
 
 def test_it_ends_with_the_first_order_that_spills_nothing(trial: Trial) -> None:
@@ -40,7 +42,8 @@ def test_it_ends_with_the_first_order_that_spills_nothing(trial: Trial) -> None:
 
 def test_it_begins_with_the_order_that_is_known(trial: Trial, tmp_path: Path) -> None:
     *_, (_, _, best) = improved(trial, 2000, 0)
-    known = Rated(trial.derivation, {KERNEL: tuple(best)}, KERNEL, "sm_90", 128, CONFIG, tmp_path)
+    planned = with_orders(trial.planned, {KERNEL: tuple(best)})
+    known = Rated(trial.derivation, planned, KERNEL, "sm_90", 128, CONFIG, tmp_path)
     assert list(improved(known, 2000, 0)) == [(0, 0, best)]
 
 
